@@ -25,6 +25,15 @@ type LogSource interface {
 	Status() SourceStatus
 }
 
+// Checkpoints keeps how far each source has been read. Positions are those of
+// Record.Position, or "" for none.
+type Checkpoints interface {
+	// Get returns the position that was set last, by this process or an earlier one.
+	Get(source string) string
+	// Set says that everything up to and including position has been handled.
+	Set(source, position string)
+}
+
 // SourceStatus is a snapshot of how a source of records is doing.
 type SourceStatus struct {
 	// Name is the source's name.
@@ -55,9 +64,7 @@ type SourceStatus struct {
 // SourceState keeps a SourceStatus. The zero value is ready but for its name; it is
 // safe for concurrent use, and counting a record takes no lock.
 type SourceState struct {
-	name string
-	// OnChange, if set before the source runs, is called, outside any lock, after Up,
-	// Blind or Absent changed, and after records were lost.
+	name     string
 	onChange atomic.Pointer[func(SourceStatus)]
 
 	records, lost, restarts atomic.Uint64
@@ -75,8 +82,8 @@ func NewSourceState(name string) *SourceState {
 	return &SourceState{name: name, since: time.Now()}
 }
 
-// OnChange makes f the function that is called after the source went up, blind or
-// absent, or lost records. f must not block.
+// OnChange makes f the function that is called, outside any lock, after the source
+// went up, blind or absent, or lost records. f must not block.
 func (s *SourceState) OnChange(f func(SourceStatus)) { s.onChange.Store(&f) }
 
 // Status returns a snapshot.
