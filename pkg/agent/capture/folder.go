@@ -22,19 +22,24 @@ func BundleName(node string) string { return node + "-logs.tar.gz" }
 // checksumSuffix makes the name of the file that holds a bundle's SHA-256.
 const checksumSuffix = ".sha256"
 
-// openFolder opens a private folder of the host, made with mode 0700 when it is
-// missing. Pods can write to /var/log by way of a hostPath volume, so that the last
+// uploadsDir is the folder, in the agent's state, for bundles on their way to a URL.
+const uploadsDir = "uploads"
+
+// openFolder opens a private folder of the host. When it is missing it is made, with
+// mode 0700, if create is set, and the error is fs.ErrNotExist otherwise. Pods can write to /var/log by way of a hostPath volume, so that the last
 // element of dir must be a folder of our own user and never a symbolic link; the
 // folder is held by its descriptor, and nobody can slip another one under us.
-func openFolder(h *host.Host, dir string) (*os.Root, error) {
-	parent, err := openParent(h, path.Dir(dir))
+func openFolder(h *host.Host, dir string, create bool) (*os.Root, error) {
+	parent, err := openParent(h, path.Dir(dir), create)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
 	name := path.Base(dir)
-	if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make %s on the host: %w", dir, err)
+	if create {
+		if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make %s on the host: %w", dir, err)
+		}
 	}
 	want, err := parent.Lstat(name)
 	if err != nil {
@@ -66,9 +71,9 @@ func openFolder(h *host.Host, dir string) (*os.Root, error) {
 
 // openParent opens a folder that only root can change, as the host would resolve
 // its name, and makes it when it is missing.
-func openParent(h *host.Host, dir string) (*os.Root, error) {
+func openParent(h *host.Host, dir string, create bool) (*os.Root, error) {
 	f, err := h.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := makeAll(h, dir); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,7 +56,7 @@ func TestSweep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := fixtureHost(t)
-			dir, err := openFolder(h, SupportDir)
+			dir, err := openFolder(h, SupportDir, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,8 +91,13 @@ func TestSweep(t *testing.T) {
 
 func TestOpenFolderMakesItPrivate(t *testing.T) {
 	h := fixtureHost(t)
+	for _, dir := range []string{SupportDir, "/var/lib/node-agent/uploads"} {
+		if _, err := openFolder(h, dir, false); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s, which nobody asked to be made: %v", dir, err)
+		}
+	}
 	for range 2 { // once made, once found
-		dir, err := openFolder(h, SupportDir)
+		dir, err := openFolder(h, SupportDir, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +110,7 @@ func TestOpenFolderMakesItPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir, err := openFolder(h, "/var/lib/node-agent/uploads")
+	dir, err := openFolder(h, "/var/lib/node-agent/uploads", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +136,7 @@ func TestOpenFolderRefusesWhatAPodHasPlanted(t *testing.T) {
 		if err := plant(h.Path(SupportDir)); err != nil {
 			t.Fatal(err)
 		}
-		if dir, err := openFolder(h, SupportDir); err == nil {
+		if dir, err := openFolder(h, SupportDir, true); err == nil {
 			dir.Close()
 			t.Errorf("%s was accepted", name)
 		} else if !strings.Contains(err.Error(), SupportDir) {
@@ -149,7 +156,7 @@ func TestOpenFolderFollowsTheHostsOwnLinks(t *testing.T) {
 	if err := os.Symlink("/data/log", h.Path("/var/log")); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := openFolder(h, SupportDir)
+	dir, err := openFolder(h, SupportDir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,9 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand()
+	root.AddCommand(
+		newRunCommand(streams),
+		newCaptureCommand(streams),
+	)
 	return root
 }
