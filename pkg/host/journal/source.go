@@ -6,7 +6,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -146,110 +145,4 @@ func (s *Source) position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
-}
-
-// follower is one run of journalctl.
-type follower struct {
-	s          *Source
-	handle     host.Handler
-	handlerErr error
-
-	dec       decoder
-	conv      converter
-	resumedAt cursor // the entry that the run begins with and that was handed on before
-	resumed   bool
-}
-
-// follow runs journalctl until it ends, and says in words why it did; "" when it was
-// ended to be started anew.
-func (f *follower) follow(ctx context.Context) string {
-	s := f.s
-	argv := s.journalctl("--follow", "--no-tail", "--output-fields="+outputFields)
-	if s.last != "" && s.resume(ctx) {
-		// Not --after-cursor: when the entry is gone, that leaves out the one after the
-		// gap as well (seen with systemd 252).
-		argv = append(argv, "--cursor="+s.last)
-		f.resumedAt, f.resumed = parseCursor(s.last)
-	} else {
-		argv = append(argv, "--boot")
-	}
-	argv = append(argv, s.opts.matches()...)
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var restarting bool
-	var watching sync.WaitGroup
-	watching.Go(func() { restarting = f.watch(ctx, cancel) })
-
-	var complaint tail
-	out := &lines{handle: func(line []byte) error { return f.take(line, cancel) }, tooLong: func() { s.state.AddLost(1) }}
-	_, err := s.run.Run(ctx, host.Command{Argv: argv, Stdout: out, Stderr: &complaint, Timeout: forever})
-	cancel()
-	watching.Wait()
-	switch {
-	case restarting:
-		return ""
-	case err == nil:
-		err = errors.New("journalctl --follow ended by itself")
-	}
-	if c := complaint.String(); c != "" {
-		return fmt.Sprintf("%v: %s", err, c)
-	}
-	return err.Error()
-}
-
-// take hands on one line of journalctl.
-func (f *follower) take(line []byte, cancel func()) error {
-	if !isObject(line) {
-		return nil
-	}
-	var e entry
-	if err := f.dec.decode(line, &e); err != nil || len(e.cursor) == 0 {
-		f.s.state.AddLost(1)
-		return nil
-	}
-	if cap(f.dec.scratch) > keepBuffer {
-		f.dec.scratch = nil // e still holds what lies in it
-	}
-	if f.resumed {
-		f.resumed = false
-		if c, ok := parseCursor(string(e.cursor)); ok && c.same(f.resumedAt) {
-			return nil
-		}
-	}
-	r := f.conv.record(&e)
-	if err := f.handle(r); err != nil {
-		f.handlerErr = err
-		cancel()
-		return err
-	}
-	f.s.state.Saw(time.Now())
-	f.s.mu.Lock()
-	f.s.last = r.Position[len("journal/"):]
-	f.s.mu.Unlock()
-	if f.s.opts.Checkpoints != nil {
-		f.s.opts.Checkpoints.Set(Name, r.Position)
-	}
-	return nil
-}
-
-// watch ends a follower that has been silent while the journal grew, and says whether
-// it did.
-func (f *follower) watch(ctx context.Context, cancel func()) bool {
-	t := time.NewTicker(f.s.silence)
-	defer t.Stop()
-	before := f.s.position()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-t.C:
-		}
-		now := f.s.position()
-		if now == before && f.s.stuck(ctx, now) && f.s.position() == now {
-			cancel()
-			return true
-		}
-		before = now
-	}
 }
