@@ -71,7 +71,7 @@ func applicationClass(code int) bool {
 // xidEvent judges an Xid.
 func (d *Detector) xidEvent(x xidLine, r host.Record) *event {
 	info, known := d.tables.xids[x.code]
-	e := &event{kind: gpu, pci: CanonicalPCI(x.pci), code: x.code, severity: health.Warning, record: r, fields: x.fields()}
+	e := &event{kind: gpu, pci: CanonicalPCI(x.pci), code: x.code, severity: health.Warning, weight: 2 * actionWeight("RESTART_APP"), record: r, fields: x.fields()}
 	if known {
 		e.severity, e.action, e.name = info.severity, info.action, info.name
 		e.weight = 2 * actionWeight(info.action)
