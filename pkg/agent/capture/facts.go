@@ -36,7 +36,12 @@ func apiFacts(core rest.Interface, node string) func(context.Context) []extra {
 func fetch(ctx context.Context, path string, req *rest.Request) extra {
 	ctx, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
-	raw, err := req.SetHeader("Accept", "application/json").Do(ctx).Raw()
+	answer := req.SetHeader("Accept", "application/json").Do(ctx)
+	// Raw's own error is not in the server's words.
+	if err := answer.Error(); err != nil {
+		return extra{Path: path, Err: err.Error()}
+	}
+	raw, err := answer.Raw()
 	if err != nil {
 		return extra{Path: path, Err: err.Error()}
 	}
