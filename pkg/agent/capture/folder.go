@@ -100,3 +100,13 @@ func makeAll(h *host.Host, dir string) error {
 
 // fdPath names an open file by its descriptor.
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// realPath returns the name of an open folder, free of symbolic links.
+func realPath(dir *os.Root) (string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return os.Readlink(fdPath(f))
+}

@@ -19,14 +19,8 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
-const (
-	// folderFD is the descriptor at which the capturing process has the folder that
-	// takes the bundle: it needs no name, and nobody can plant another.
-	folderFD   = 3
-	folderPath = "/proc/self/fd/3"
-	// childMemory is the soft limit of the capturing process's heap.
-	childMemory = "GOMEMLIMIT=40MiB"
-)
+// childMemory is the soft limit of the capturing process's heap.
+const childMemory = "GOMEMLIMIT=40MiB"
 
 // job makes bundles, one at a time.
 type job struct {
@@ -90,12 +84,12 @@ func (j *job) bundle(ctx context.Context, nd *v1alpha1.NodeDiagnostic) (res *res
 	if err != nil {
 		return nil, "", err
 	}
-	d, err := folder.Open(".")
+	f, err := folder.Open(name)
 	if err != nil {
 		return nil, "", err
 	}
-	defer d.Close()
-	if err := j.uploader.Put(ctx, dest, path.Join(fdPath(d), name)); err != nil {
+	defer f.Close()
+	if err := j.uploader.Put(ctx, dest, fdPath(f)); err != nil {
 		return nil, "", fmt.Errorf("the bundle was made (%s) but could not be delivered: %w", size(res.Bytes), err)
 	}
 	return res, "sent to " + upload.Redact(dest), nil
@@ -104,9 +98,15 @@ func (j *job) bundle(ctx context.Context, nd *v1alpha1.NodeDiagnostic) (res *res
 // collect has a process of its own put the bundle into folder, which is dir on the
 // host.
 func (j *job) collect(ctx context.Context, nd *v1alpha1.NodeDiagnostic, folder *os.Root, dir string, timeout time.Duration) (*result, error) {
+	// The folder's name without symbolic links. Collect refuses one that is planted
+	// in its place from here on.
+	real, err := realPath(folder)
+	if err != nil {
+		return nil, err
+	}
 	req := request{
 		Root: j.host.Root(), Node: j.node, Version: j.version,
-		Output:     path.Join(folderPath, BundleName(j.node)),
+		Output:     path.Join(real, BundleName(j.node)),
 		Categories: nd.Spec.LogCapture.Categories, Since: since(nd, j.log), Timeout: timeout,
 		Extra: j.facts(ctx),
 	}
@@ -117,14 +117,9 @@ func (j *job) collect(ctx context.Context, nd *v1alpha1.NodeDiagnostic, folder *
 	if err != nil {
 		return nil, err
 	}
-	d, err := folder.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
 	var last report
 	err = child.Run(ctx, child.Spec{
-		Path: j.command[0], Args: j.command[1:], Env: j.env, Stdin: stdin, Files: []*os.File{d},
+		Path: j.command[0], Args: j.command[1:], Env: j.env, Stdin: stdin,
 		OnLine:  func(line []byte) { last = j.heard(line, last) },
 		Stderr:  os.Stderr,
 		OnStart: func(pid int) { j.log.Info("capturing", "pid", pid, "destination", dir) },
@@ -138,7 +133,7 @@ func (j *job) collect(ctx context.Context, nd *v1alpha1.NodeDiagnostic, folder *
 	case err != nil:
 		return nil, fmt.Errorf("the capture process %w (last item: %s)", err, cmp.Or(last.Progress, "none"))
 	case last.Error != "":
-		return nil, errors.New(strings.ReplaceAll(last.Error, folderPath, dir))
+		return nil, errors.New(strings.ReplaceAll(last.Error, real, dir))
 	case last.Result == nil:
 		return nil, errors.New("the capture process ended without a result; the agent's log has its words")
 	}

@@ -9,8 +9,6 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ekslogs/ekslogs/api/v1alpha1"
 	"github.com/ekslogs/ekslogs/pkg/agent/capture/child"
 	"github.com/ekslogs/ekslogs/pkg/collect"
@@ -24,8 +22,6 @@ const maxRequest = 64 << 20
 // agent has started, reads the request from in and writes reports to out. What goes
 // wrong is reported there; the error is of the conversation itself.
 func Work(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
-	// The folder of the bundle is ours, and not for the programs that we run.
-	unix.CloseOnExec(folderFD)
 	if err := child.Quieten(); err != nil {
 		fmt.Fprintln(errOut, "node-agent capture: runs louder than it should:", err)
 	}

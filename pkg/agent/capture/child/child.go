@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -28,8 +27,6 @@ type Spec struct {
 	Env  []string
 	// Stdin is what the process reads.
 	Stdin []byte
-	// Files are inherited as file descriptors 3 and on.
-	Files []*os.File
 	// OnLine takes each line of the process's output, without its end, from one
 	// goroutine at a time, and never after Run has returned. Lines over 1 MiB are
 	// left out. The slice is valid during the call.
@@ -60,7 +57,7 @@ func Run(ctx context.Context, s Spec) error {
 	defer said.shut()
 	cmd := &exec.Cmd{
 		Path: s.Path, Args: append([]string{s.Path}, s.Args...), Env: s.Env, Dir: "/",
-		Stdin: bytes.NewReader(s.Stdin), Stdout: out, Stderr: said, ExtraFiles: s.Files,
+		Stdin: bytes.NewReader(s.Stdin), Stdout: out, Stderr: said,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM},
 		// A grandchild may hold the pipes open after the process itself has ended.
 		WaitDelay: time.Second,
