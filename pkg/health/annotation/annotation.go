@@ -62,8 +62,11 @@ type Health struct {
 	Version string `json:"version"`
 	// AgentVersion is the release of the agent that wrote it.
 	AgentVersion string `json:"agentVersion"`
-	// Standby says why the agent writes no conditions, if it does not: another agent
-	// owns them. Empty when this agent is in charge.
+	// Instance names the process that wrote it, so that two agents on one node notice
+	// each other.
+	Instance string `json:"instance,omitempty"`
+	// Standby names the agent that writes the conditions instead of this one. Empty
+	// when this one is in charge.
 	Standby string `json:"standby,omitempty"`
 	// Monitors are what watches the node, sorted by name.
 	Monitors []Monitor `json:"monitors,omitempty"`

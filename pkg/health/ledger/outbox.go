@@ -75,6 +75,9 @@ func (l *Ledger) tell(e *Entry, kind NoticeKind, message string, now time.Time) 
 		Key: e.Key, Kind: kind, Condition: e.Condition, Reason: e.Reason, Subject: e.Subject,
 		Severity: e.judgment.severity, Message: message, First: e.First, Last: e.Last, Count: e.Count, Created: now,
 	}
+	if kind == Recovered {
+		n.Count = 1
+	}
 	e.Told, e.ToldAt = e.Count, now
 	i := slices.IndexFunc(l.state.Outbox, func(o Notice) bool { return o.Key == n.Key && o.Kind == n.Kind })
 	if i >= 0 {
