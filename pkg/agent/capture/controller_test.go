@@ -390,3 +390,18 @@ func TestPacketCapturesAreAnsweredHonestly(t *testing.T) {
 		t.Errorf("message %q", msg)
 	}
 }
+
+func TestNoCaptureIsStartedBesideOneThatHangs(t *testing.T) {
+	b := newBench(t, "ok")
+	c := New(b.cfg)
+	c.job.hanging.Store(1)
+	spec := toNode()
+	reason, message := c.job.run(t.Context(), &v1alpha1.NodeDiagnostic{Spec: spec})
+	if reason != v1alpha1.ReasonFailure || !strings.Contains(message, "cannot be killed") {
+		t.Errorf("%s: %s", reason, message)
+	}
+	c.job.hanging.Store(0)
+	if reason, message := c.job.run(t.Context(), &v1alpha1.NodeDiagnostic{Spec: spec}); reason != v1alpha1.ReasonSuccess {
+		t.Errorf("once it is gone: %s: %s", reason, message)
+	}
+}

@@ -215,3 +215,55 @@ func TestTheChildEndsWhenItsParentIsKilled(t *testing.T) {
 	}
 	t.Errorf("child %d outlived its parent", pid)
 }
+
+// frozen freezes a process such that not even SIGKILL ends it, as a process that
+// hangs in the kernel: the freezer of cgroup v1 does that. It returns the thaw.
+func frozen(t *testing.T, pid int) (thaw func()) {
+	t.Helper()
+	dir := fmt.Sprintf("/sys/fs/cgroup/freezer/child-test-%d", pid)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skipf("a process that cannot be killed takes root and the freezer of cgroup v1: %v", err)
+	}
+	set := func(file, value string) {
+		if err := os.WriteFile(dir+"/"+file, []byte(value), 0); err != nil {
+			t.Error(err)
+		}
+	}
+	set("cgroup.procs", strconv.Itoa(pid))
+	set("freezer.state", "FROZEN")
+	return func() {
+		set("freezer.state", "THAWED")
+		for range 500 {
+			if os.Remove(dir) == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("%s does not empty", dir)
+	}
+}
+
+func TestRunAbandonsAChildThatCannotBeKilled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var pid int
+	var thaw func()
+	gone := make(chan struct{})
+	err := Run(ctx, spec("stubborn", func(string) {
+		thaw = frozen(t, pid)
+		cancel()
+	}, func(s *Spec) {
+		s.Grace = 100 * time.Millisecond
+		s.OnStart = func(p int) { pid = p }
+		s.OnGone = func() { close(gone) }
+	}))
+	if !errors.Is(err, ErrAbandoned) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), strconv.Itoa(pid)) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-gone:
+		t.Error("told of its end too early")
+	default:
+	}
+	thaw()
+	<-gone
+}
