@@ -101,7 +101,7 @@ func (d *Detector) xidEvent(x xidLine, r host.Record) *event {
 		e.verdict = xidVerdict(x.code, e.action)
 	}
 	if e.recovery != nil {
-		e.verdict = recoveryVerdict(e.recovery.to)
+		e.verdict = e.recovery.to.Verdict()
 	}
 	if e.reason == "" {
 		e.reason = fmt.Sprintf("NvidiaXID%d%s", x.code, suffix(e.severity))
@@ -124,24 +124,8 @@ func (d *Detector) judgeRecovery(e *event, text string) {
 		e.severity = health.Info
 		e.fields["recovered"] = true
 	case c.to.known():
-		e.reason = "NvidiaRecoveryAction"
-		e.action = c.to.String()
-		if c.to.fatal() {
-			e.severity = health.Fatal
-		}
+		e.reason, e.severity, e.action = "NvidiaRecoveryAction", c.to.Severity(), c.to.String()
 	}
-}
-
-func recoveryVerdict(a RecoveryAction) Verdict {
-	switch a {
-	case RecoveryNone:
-		return VerdictOK
-	case RecoveryNodeReboot:
-		return VerdictReboot
-	case RecoveryGPUReset, RecoveryDrainAndReset:
-		return VerdictReset
-	}
-	return VerdictWarn
 }
 
 func suffix(s health.Severity) string {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/ekslogs/ekslogs/pkg/health"
 )
 
 // RecoveryAction is what the driver asks for to bring a GPU back, by its number in
@@ -18,14 +20,37 @@ const (
 	RecoveryNodeReboot    RecoveryAction = 2
 	RecoveryDrainP2P      RecoveryAction = 3
 	RecoveryDrainAndReset RecoveryAction = 4
+	RecoveryIMEXDomain    RecoveryAction = 5
+	RecoveryBusReset      RecoveryAction = 6
+	RecoverySystemReboot  RecoveryAction = 7
 )
 
 // known says that we know what the action is.
-func (a RecoveryAction) known() bool { return a >= RecoveryNone && a <= RecoveryDrainAndReset }
+func (a RecoveryAction) known() bool { return a >= RecoveryNone && a <= RecoverySystemReboot }
 
-// fatal says that the GPU cannot be used before the action has been taken.
-func (a RecoveryAction) fatal() bool {
-	return a == RecoveryGPUReset || a == RecoveryNodeReboot || a == RecoveryDrainAndReset
+// Severity is what the action is worth: Fatal when the GPU cannot be used before it
+// has been reset, or the node rebooted.
+func (a RecoveryAction) Severity() health.Severity {
+	switch a.Verdict() {
+	case VerdictOK:
+		return health.Info
+	case VerdictWarn:
+		return health.Warning
+	}
+	return health.Fatal
+}
+
+// Verdict is what is to be done about the GPU.
+func (a RecoveryAction) Verdict() Verdict {
+	switch a {
+	case RecoveryNone:
+		return VerdictOK
+	case RecoveryNodeReboot, RecoverySystemReboot:
+		return VerdictReboot
+	case RecoveryGPUReset, RecoveryDrainAndReset, RecoveryBusReset:
+		return VerdictReset
+	}
+	return VerdictWarn
 }
 
 // String says what to do.
@@ -41,6 +66,12 @@ func (a RecoveryAction) String() string {
 		return "drain peer-to-peer traffic"
 	case RecoveryDrainAndReset:
 		return "drain the GPU and reset it"
+	case RecoveryIMEXDomain:
+		return "recover the IMEX domain"
+	case RecoveryBusReset:
+		return "reset the GPU's PCIe bus"
+	case RecoverySystemReboot:
+		return "reboot the system"
 	}
 	return fmt.Sprintf("action %#x", int(a))
 }

@@ -20,6 +20,8 @@ func TestRecoveryActionGoesByItsNumber(t *testing.T) {
 		"0x0 (None) to 0x3 (Drain P2P)":            "NvidiaRecoveryAction Warning",
 		"0x1 (x) to 0x4 (Drain and Reset)":         "NvidiaRecoveryAction Fatal",
 		"0x0 (None) to 0x4":                        "NvidiaRecoveryAction Fatal",
+		"0x0 (None) to 0x5 (Recover IMEX Domain)":  "NvidiaRecoveryAction Warning",
+		"0x0 (None) to 0x7 (System Reboot)":        "NvidiaRecoveryAction Fatal",
 		"0x0 (None) to 0x9 (Something New)":        "NvidiaXID154Warning Warning",
 		"0x2 (OS Reboot) to 0x0 (None)":            "NvidiaXID154Warning Info",
 		"0x1 (":                                    "NvidiaXID154Warning Warning",
