@@ -107,6 +107,38 @@ func TestFollowTellsOfOneObjectFromAbsenceToDeletion(t *testing.T) {
 	}
 }
 
+func TestFollowSaysThatTheCRDIsMissing(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	client, err := NewClient(&rest.Config{Host: srv.URL}, v1alpha1.GroupVersion())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	said := &firstWrite{then: cancel}
+	Follow(ctx, client, v1alpha1.Resource, "a", &v1alpha1.NodeDiagnostic{}, slog.New(slog.NewTextHandler(said, nil)), func(nd *v1alpha1.NodeDiagnostic) {
+		t.Errorf("told of %v, though nothing is known", nd)
+	})
+	if !strings.Contains(said.text, "install the CustomResourceDefinition") {
+		t.Errorf("said %q", said.text)
+	}
+}
+
+// firstWrite keeps the first write and calls then.
+type firstWrite struct {
+	text string
+	then func()
+}
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	if w.text == "" {
+		w.text = string(p)
+		w.then()
+	}
+	return len(p), nil
+}
+
 func TestLoadConfigNamesTheFileThatIsWrong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(path, []byte("{{"), 0o600); err != nil {
