@@ -3,6 +3,7 @@ package ekslogs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	authv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
@@ -77,16 +79,17 @@ func (c *cluster) bound(ctx context.Context) (context.Context, context.CancelFun
 func (c *cluster) installed(ctx context.Context) (bool, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	var code int
-	result := c.diagnostics.Get().AbsPath("/apis", v1alpha1.GroupVersion().Group, v1alpha1.GroupVersion().Version).Do(ctx)
-	result.StatusCode(&code)
-	if code == http.StatusNotFound {
+	err := c.diagnostics.Get().AbsPath("/apis", v1alpha1.GroupVersion().Group, v1alpha1.GroupVersion().Version).Do(ctx).Error()
+	var answered apierrors.APIStatus
+	switch {
+	case apierrors.IsNotFound(err):
 		return false, nil
+	case apierrors.IsUnauthorized(err):
+		return true, explain(err, "get", v1alpha1.Resource)
+	case errors.As(err, &answered):
+		return true, nil
 	}
-	if code == 0 {
-		return true, result.Error()
-	}
-	return true, nil
+	return true, err
 }
 
 func (c *cluster) node(ctx context.Context, name string) (*corev1.Node, error) {

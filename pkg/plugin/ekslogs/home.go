@@ -132,9 +132,10 @@ func worthAnotherTry(ctx context.Context, res *Result, err error) bool {
 	var (
 		broken *fetch.BundleError
 		resp   *fetch.ResponseError
+		denied *deniedError
 	)
 	switch {
-	case ctx.Err() != nil, res.File != "", errors.As(err, &broken):
+	case ctx.Err() != nil, res.File != "", errors.As(err, &broken), errors.As(err, &denied):
 		return false
 	case errors.As(err, &resp):
 		return resp.Code >= 500
