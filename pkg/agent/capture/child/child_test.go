@@ -47,7 +47,7 @@ func play(role string) int {
 		fmt.Println("tidied up")
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		fmt.Println("ready")
+		fmt.Println(os.Getpid())
 		time.Sleep(time.Minute)
 	case "litter": // leaves a grandchild in a process group of its own, holding stdout
 		cmd := exec.Command("sleep", "60")
@@ -248,12 +248,12 @@ func TestRunAbandonsAChildThatCannotBeKilled(t *testing.T) {
 	var pid int
 	var thaw func()
 	gone := make(chan struct{})
-	err := Run(ctx, spec("stubborn", func(string) {
+	err := Run(ctx, spec("stubborn", func(l string) {
+		pid, _ = strconv.Atoi(l)
 		thaw = frozen(t, pid)
 		cancel()
 	}, func(s *Spec) {
 		s.Grace = 100 * time.Millisecond
-		s.OnStart = func(p int) { pid = p }
 		s.OnGone = func() { close(gone) }
 	}))
 	if !errors.Is(err, ErrAbandoned) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), strconv.Itoa(pid)) {
