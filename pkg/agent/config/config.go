@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/ledger"
 )
@@ -75,11 +77,11 @@ type Check struct {
 // Duration is a time.Duration written as "5m".
 type Duration time.Duration
 
-// UnmarshalText reads a duration.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
+// UnmarshalYAML reads a duration.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
 	if err != nil {
-		return fmt.Errorf("%q is no duration such as 30s or 5m", text)
+		return fmt.Errorf("line %d: %q is no duration such as 30s or 5m", n.Line, n.Value)
 	}
 	*d = Duration(v)
 	return nil

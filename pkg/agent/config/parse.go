@@ -66,11 +66,15 @@ func Parse(name string, data []byte) (*Config, error) {
 // unknownField is how the YAML library says that a key is unknown.
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
+// goType is how it says what it wanted instead.
+var goType = regexp.MustCompile(` into (map\[string\])?config\.\S+`)
+
 // tidy makes the library's errors speak of the file instead of Go types.
 func tidy(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n")
 	text = unknownField.ReplaceAllString(text, `unknown field "$1"`)
+	text = goType.ReplaceAllString(text, "")
 	return errors.New(strings.Join(strings.Fields(text), " "))
 }
 
