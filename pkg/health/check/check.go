@@ -42,15 +42,13 @@ type Check interface {
 	Run(ctx context.Context, h *host.Host) ([]health.Finding, error)
 }
 
-// A Watcher is fed with the records of a log and finds what no single record says,
-// such as the same cron command twice within minutes. It is called by one goroutine
-// at a time, in the order of the records, live and in a replay alike, and takes time
-// from the records only.
-type Watcher interface {
-	// Name is as for Check.
-	Name() string
-	// Observe takes a record and returns what it completes, mostly nothing.
-	Observe(r host.Record) []health.Finding
+// Sampler is a Check that finds something only after several samples in a row, and
+// soon enough that "node-agent scan", which has no history, may take them one right
+// after the other.
+type Sampler interface {
+	Check
+	// Samples is how many Runs it takes, at least 2.
+	Samples() int
 }
 
 // Finding returns a finding of a check, with the condition and the severity that
