@@ -15,7 +15,8 @@ type Prefilter struct {
 	firstEnd uint32
 	// ends holds, for the states from firstEnd on, the members whose literals end.
 	ends [][]int
-	size int
+	// longest is the length of the longest literal, size the number of members.
+	longest, size int
 }
 
 // Set is a set of members, as Prefilter.Find fills it. Its length is Words.
@@ -30,6 +31,7 @@ func NewPrefilter(members [][]string) *Prefilter {
 	p := &Prefilter{size: len(members), width: 1}
 	for _, literals := range members {
 		for _, l := range literals {
+			p.longest = max(p.longest, len(l))
 			for i := range len(l) {
 				if p.class[l[i]] == 0 {
 					p.class[l[i]] = p.width
@@ -51,6 +53,13 @@ func (p *Prefilter) Find(line string, set Set) bool {
 	if p.size == 0 {
 		return false
 	}
+	if len(line) < 4*p.longest {
+		return p.find(line, set)
+	}
+	return p.findHalves(line, set)
+}
+
+func (p *Prefilter) find(line string, set Set) bool {
 	found := false
 	next, class := p.next, &p.class
 	state := uint32(0)
@@ -58,12 +67,42 @@ func (p *Prefilter) Find(line string, set Set) bool {
 		state = next[state+class[line[i]]]
 		if state >= p.firstEnd {
 			found = true
-			for _, m := range p.ends[(state-p.firstEnd)/p.width] {
-				set[m/64] |= 1 << (m % 64)
-			}
+			p.add(state, set)
 		}
 	}
 	return found
+}
+
+// findHalves reads both halves of a line at once: each step waits for the load of the
+// step before it, and the two do not wait for each other. The first half goes on past
+// the middle for what begins before it and ends after it.
+func (p *Prefilter) findHalves(line string, set Set) bool {
+	found := false
+	next, class := p.next, &p.class
+	half := (len(line) + p.longest) / 2
+	first := line[:half]
+	second := line[len(line)-half:]
+	var a, b uint32
+	for i := range min(len(first), len(second)) {
+		a = next[a+class[first[i]]]
+		b = next[b+class[second[i]]]
+		if a >= p.firstEnd || b >= p.firstEnd {
+			found = true
+			p.add(a, set)
+			p.add(b, set)
+		}
+	}
+	return found
+}
+
+// add puts the members whose literals end at state into set.
+func (p *Prefilter) add(state uint32, set Set) {
+	if state < p.firstEnd {
+		return
+	}
+	for _, m := range p.ends[(state-p.firstEnd)/p.width] {
+		set[m/64] |= 1 << (m % 64)
+	}
 }
 
 // trieNode is a state while the automaton is built.

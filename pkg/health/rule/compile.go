@@ -183,7 +183,7 @@ func clean(s string) string {
 }
 
 // takes says whether a record is of the log that the rule is for.
-func (c *compiled) takes(r host.Record) bool {
+func (c *compiled) takes(r *host.Record) bool {
 	switch c.Source {
 	case host.SourceJournal:
 		return r.Unit == AnyUnit || matchAny(c.Units, r.Unit)

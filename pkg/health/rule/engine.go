@@ -1,11 +1,15 @@
 package rule
 
 import (
+	"strings"
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
+
+// maxEvidence bounds the part of a record that a finding shows, in bytes.
+const maxEvidence = 1024
 
 // Engine runs rules over records. It is a detect.Detector, for one goroutine at a
 // time. A record makes at most one finding: that of the rule with the highest rank
@@ -31,6 +35,17 @@ func newEngine(rules []*compiled) *Engine {
 	return e
 }
 
+// Clone returns an engine with the same rules that has seen nothing. Detect of one does
+// not bear on the other; they may be used by different goroutines.
+func (e *Engine) Clone() *Engine {
+	group := func(g *group) *group {
+		c := *g
+		c.set = make(Set, g.prefilter.Words())
+		return &c
+	}
+	return &Engine{all: e.all, windows: windows{}, kernel: group(e.kernel), journal: group(e.journal), file: group(e.file)}
+}
+
 func newGroup(rules []*compiled, source host.Source) *group {
 	g := &group{}
 	var literals [][]string
@@ -45,20 +60,20 @@ func newGroup(rules []*compiled, source host.Source) *group {
 	return g
 }
 
-// groups returns the groups that a record belongs to: of a record of a saved journal
-// that may be the kernel's or any unit's, more than one.
-func (e *Engine) groups(r host.Record) []*group {
+// groups returns the one or two groups that a record belongs to: two for a record of
+// a saved journal that may be the kernel's or any unit's.
+func (e *Engine) groups(r *host.Record) [2]*group {
 	switch {
 	case r.Kernel && r.Unit == AnyUnit:
-		return []*group{e.kernel, e.journal}
+		return [2]*group{e.kernel, e.journal}
 	case r.Kernel || r.Source == host.SourceKmsg:
-		return []*group{e.kernel}
+		return [2]*group{e.kernel}
 	case r.Source == host.SourceJournal:
-		return []*group{e.journal}
+		return [2]*group{e.journal}
 	case r.Source == host.SourceFile:
-		return []*group{e.file}
+		return [2]*group{e.file}
 	}
-	return nil
+	return [2]*group{}
 }
 
 // Rules returns the rules, with what was derived filled in (literals, severity). The
@@ -75,7 +90,7 @@ func (e *Engine) Rules() []Rule {
 
 // Detect implements detect.Detector.
 func (e *Engine) Detect(r host.Record) []health.Finding {
-	c, fields := e.winner(r)
+	c, fields := e.winner(&r)
 	if c == nil {
 		return nil
 	}
@@ -101,10 +116,13 @@ func (e *Engine) Flush(now time.Time) []health.Finding {
 }
 
 // winner returns the rule that reports a record, and the fields it takes.
-func (e *Engine) winner(r host.Record) (*compiled, map[string]any) {
+func (e *Engine) winner(r *host.Record) (*compiled, map[string]any) {
 	var best *compiled
 	var bestFields map[string]any
 	for _, g := range e.groups(r) {
+		if g == nil {
+			break
+		}
 		clear(g.set)
 		if !g.prefilter.Find(r.Message, g.set) {
 			continue
@@ -122,7 +140,15 @@ func (e *Engine) winner(r host.Record) (*compiled, map[string]any) {
 }
 
 func (c *compiled) finding(r host.Record, fields map[string]any) health.Finding {
+	origin := health.OriginService
+	switch {
+	case c.Source == host.SourceKmsg && r.Kernel:
+		origin = health.OriginKernel
+	case c.Source == host.SourceKmsg:
+		origin = health.OriginUserspace
+	}
 	return health.Finding{
+		Origin:    origin,
 		Reason:    c.Reason,
 		Severity:  c.severity,
 		Condition: c.condition,
@@ -132,6 +158,7 @@ func (c *compiled) finding(r host.Record, fields map[string]any) health.Finding 
 		At:        r.At,
 		Boot:      r.Boot,
 		Position:  r.Position,
+		Evidence:  strings.Clone(r.Message[:min(len(r.Message), maxEvidence)]),
 	}
 }
 

@@ -49,8 +49,8 @@ func (e *Engine) prove(c *compiled) []error {
 }
 
 // sampleRecord is a record of the log that the rule is for, with the given text.
-func (c *compiled) sampleRecord(text string) host.Record {
-	r := host.Record{Source: c.Source, Message: text, Kernel: c.Source == host.SourceKmsg}
+func (c *compiled) sampleRecord(text string) *host.Record {
+	r := &host.Record{Source: c.Source, Message: text, Kernel: c.Source == host.SourceKmsg}
 	if c.Source == host.SourceJournal {
 		r.Unit = AnyUnit
 	}
