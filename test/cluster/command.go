@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,10 @@ func newCommand() *cobra.Command {
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", c.Kubeconfig())
 				return err
+			}),
+		verb("packages", "Install the Debian packages that are missing, which up does otherwise", cobra.NoArgs, &state,
+			func(cmd *cobra.Command, _ *onenode.Cluster, _ []string) error {
+				return onenode.InstallPackages(cmd.Context())
 			}),
 		verb("build", "Build the cluster's programs ahead of up, which does it otherwise", cobra.NoArgs, &state,
 			func(cmd *cobra.Command, c *onenode.Cluster, _ []string) error {
@@ -97,11 +102,11 @@ func runStatus(cmd *cobra.Command, c *onenode.Cluster, _ []string) error {
 	return nil
 }
 
+// runEnter becomes the command, so that signals reach it.
 func runEnter(cmd *cobra.Command, c *onenode.Cluster, args []string) error {
 	enter, err := c.Enter(cmd.Context(), args...)
 	if err != nil {
 		return err
 	}
-	enter.Stdin, enter.Stdout, enter.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	return enter.Run()
+	return syscall.Exec(enter.Path, enter.Args, os.Environ())
 }

@@ -25,6 +25,7 @@ func (c *Cluster) overlays() []overlay {
 		{node("var-log"), "/var/log"},
 		{node("var-lib-kubelet"), "/var/lib/kubelet"},
 		{node("var-lib-containerd"), "/var/lib/containerd"},
+		{node("var-lib-node-agent"), "/var/lib/node-agent"},
 		{node("run-containerd"), "/run/containerd"},
 		{node("run-netns"), "/run/netns"},
 		{node("etc-kubernetes"), "/etc/kubernetes"},

@@ -25,6 +25,7 @@ func programs() []program {
 		{journald, "systemd"},
 		{"nsenter", "util-linux"},
 		{"mount", "mount"},
+		{"ctr", "containerd"},
 
 		{"ip", "iproute2"},
 		{"iptables", "iptables"},
@@ -39,14 +40,18 @@ func programs() []program {
 		{"lvs", "lvm2"},
 		{"xfs_info", "xfsprogs"},
 		{"nvme", "nvme-cli"},
+
+		// Tests of the journal's reader make their fixtures with it.
+		{"/lib/systemd/systemd-journal-remote", "systemd-journal-remote"},
 	}
 }
 
 // cniPlugins is where Debian keeps the plugins of containernetworking-plugins.
 const cniPlugins = "/usr/lib/cni"
 
-// installPackages installs what is missing, with apt-get.
-func installPackages(ctx context.Context) error {
+// InstallPackages installs what the cluster and the tests need and this machine
+// lacks, with apt-get.
+func InstallPackages(ctx context.Context) error {
 	var absent, pkgs []string
 	for _, p := range programs() {
 		if !present(p.path) {

@@ -57,7 +57,7 @@ func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 		what string
 		do   func() error
 	}{
-		{"packages", func() error { return installPackages(ctx) }},
+		{"packages", func() error { return InstallPackages(ctx) }},
 		{"programs", func() error { return c.build(ctx, say) }},
 		{"certificates", func() error { return c.makePKI(nodeIP) }},
 		{"mount namespace", func() error { return c.startNode(ctx) }},
