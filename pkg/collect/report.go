@@ -1,0 +1,94 @@
+package collect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
+)
+
+// indexText is index.txt: every item with what became of it.
+func indexText(m *bundle.Manifest) []byte {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "STATUS\tBYTES\tMS\tPATH\tNOTE")
+	for i := range m.Items {
+		it := &m.Items[i]
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", it.Status, it.Bytes, it.MS, it.Path, oneLine(it.Error))
+	}
+	// A bytes.Buffer does not fail.
+	_ = w.Flush()
+	return b.Bytes()
+}
+
+// errorsText is errors.txt: what failed and what was cut. Empty when nothing was.
+func errorsText(m *bundle.Manifest) []byte {
+	var b bytes.Buffer
+	for i := range m.Items {
+		it := &m.Items[i]
+		switch {
+		case it.Status == bundle.StatusFailed:
+			fmt.Fprintf(&b, "%s: %s\n", it.Path, oneLine(it.Error))
+		case it.Truncated:
+			fmt.Fprintf(&b, "%s: truncated: %s\n", it.Path, oneLine(it.Error))
+		}
+	}
+	if m.Abandoned > 0 {
+		fmt.Fprintf(&b, "%d children or reads could not be ended and were abandoned; they are named above as \"abandoned\"\n", m.Abandoned)
+	}
+	return b.Bytes()
+}
+
+// summaryText is summary.txt: the node, what is wrong with it, what is missing.
+func summaryText(m *bundle.Manifest, findings []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Node      %s\nPlatform  %s\nKernel    %s\nBoot      %s\nTaken     %s to %s UTC\nAgent     %s\nContent   %s\n\n",
+		m.Node, strings.Join(m.Platform, ", "), m.Kernel, m.BootID,
+		m.StartedAt.Format("2006-01-02 15:04:05"), m.FinishedAt.Format("15:04:05"), m.AgentVersion, strings.Join(m.Categories, ", "))
+	fmt.Fprintf(&b, "Health\n%s\n", findingsText(findings))
+	fmt.Fprintf(&b, "Items     %d collected, %d empty, %d absent on this node, %d failed (index.txt has all)\n",
+		m.Count(bundle.StatusOK), m.Count(bundle.StatusEmpty), m.Count(bundle.StatusAbsent), m.Count(bundle.StatusFailed))
+	if len(m.Redactions) > 0 {
+		var kinds []string
+		for _, k := range sortedKeys(m.Redactions) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", m.Redactions[k], k))
+		}
+		fmt.Fprintf(&b, "Redacted  %s\n", strings.Join(kinds, ", "))
+	}
+	if text := errorsText(m); len(text) > 0 {
+		fmt.Fprintf(&b, "\nNot collected, or not whole\n")
+		for line := range strings.Lines(string(text)) {
+			fmt.Fprintf(&b, "  %s", line)
+		}
+	}
+	return b.Bytes()
+}
+
+// findingsText renders the findings that the caller gave. It needs only what every
+// version of them has.
+func findingsText(findings []byte) string {
+	var list []struct {
+		Severity, Condition, Reason, Subject, Message string
+	}
+	if len(findings) == 0 || json.Unmarshal(findings, &list) != nil || len(list) == 0 {
+		return "  no findings were handed to the collector\n"
+	}
+	var b strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&b, "  %s %s %s: %s\n", f.Severity, f.Reason, f.Subject, oneLine(f.Message))
+	}
+	return b.String()
+}
+
+// oneLine keeps what others wrote from looking like lines of ours.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}

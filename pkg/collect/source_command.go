@@ -1,0 +1,241 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
+	"github.com/ekslogs/ekslogs/pkg/host"
+)
+
+// commandSource is one program of the host, or the first of several that is
+// installed.
+type commandSource struct {
+	argvs func(*env) [][]string
+	// absentOn are exit statuses by which the program says "there is none".
+	absentOn []int
+	// journal marks journalctl: of a journal any amount is read.
+	journal bool
+	// units, if set, are those without which an empty journal is an absent one.
+	units []string
+}
+
+// command is an entry for a program's output.
+func command(path string, argv ...string) entry {
+	return entry{path: path, src: commandSource{argvs: func(*env) [][]string { return [][]string{argv} }}}
+}
+
+// firstCommand is an entry for the first of the programs that is installed.
+func firstCommand(path string, argvs ...[]string) entry {
+	return entry{path: path, src: commandSource{argvs: func(*env) [][]string { return argvs }}}
+}
+
+// commandOf is command with arguments that depend on the host.
+func commandOf(path string, argv func(*env) []string) entry {
+	return entry{path: path, src: commandSource{argvs: func(e *env) [][]string { return [][]string{argv(e)} }}}
+}
+
+// noneOn makes the program's exit statuses mean "absent".
+func (n entry) noneOn(status ...int) entry {
+	c := n.src.(commandSource)
+	c.absentOn = status
+	n.src = c
+	return n
+}
+
+func (c commandSource) kind() bundle.Source {
+	if c.journal {
+		return bundle.SourceJournal
+	}
+	return bundle.SourceCommand
+}
+
+func (c commandSource) fetch(ctx context.Context, e *env, out *sink) error {
+	argv, err := c.choose(e)
+	if err != nil {
+		return err
+	}
+	out.note(func(s *sink) { s.argv = argv })
+	if c.journal {
+		out.unlimited()
+	}
+	said := &headWriter{max: 4 << 10}
+	res, err := e.host.Run(ctx, host.Command{Argv: argv, Timeout: remaining(ctx), Stdout: out, Stderr: said})
+	if res.ExitCode >= 0 {
+		out.note(func(s *sink) { s.exit = &res.ExitCode })
+	}
+	words := strings.TrimSpace(said.String())
+	switch {
+	case err == nil && out.written() == 0 && c.journal:
+		return c.explainEmpty(e)
+	case err == nil && out.written() == 0:
+		// Some programs say on stderr that there is nothing.
+		_, err = io.WriteString(out, said.String())
+		return err
+	case err == nil:
+		return nil
+	case errors.Is(err, host.ErrAbsent):
+		return absentError{err.Error()}
+	case slices.Contains(c.absentOn, res.ExitCode):
+		return absent("%s", firstNonEmpty(words, err.Error()))
+	case words != "":
+		return fmt.Errorf("%w: %s", err, words)
+	}
+	return err
+}
+
+// choose returns the first command line whose program the host has.
+func (c commandSource) choose(e *env) ([]string, error) {
+	var first error
+	for _, argv := range c.argvs(e) {
+		if len(argv) == 0 {
+			continue
+		}
+		if _, err := e.host.LookPath(argv[0]); err != nil {
+			if first == nil {
+				first = absentError{err.Error()}
+			}
+			continue
+		}
+		return argv, nil
+	}
+	if first == nil {
+		first = absent("there is nothing to run for it on this host")
+	}
+	return nil, first
+}
+
+// explainEmpty tells a unit that has said nothing from one that there is not.
+func (c commandSource) explainEmpty(e *env) error {
+	if len(c.units) == 0 {
+		return nil
+	}
+	for _, unit := range c.units {
+		if e.unitFile(unit) {
+			return nil
+		}
+	}
+	return absent("no records and no unit file of %s", strings.Join(c.units, ", "))
+}
+
+// planSource runs several commands into one file, each under a line that says
+// what it is. It fails only if all of them do.
+type planSource struct {
+	plan func(ctx context.Context, e *env) ([][]string, error)
+	each time.Duration
+}
+
+// commands is an entry for several commands, each bounded by each.
+func commands(path string, each time.Duration, plan func(context.Context, *env) ([][]string, error)) entry {
+	return entry{path: path, src: planSource{plan: plan, each: each}}
+}
+
+// sequence is commands with fixed command lines.
+func sequence(path string, argvs ...[]string) entry {
+	return commands(path, defaultTimeout, func(context.Context, *env) ([][]string, error) { return argvs, nil })
+}
+
+func (planSource) kind() bundle.Source { return bundle.SourceCommand }
+
+func (p planSource) fetch(ctx context.Context, e *env, out *sink) error {
+	argvs, err := p.plan(ctx, e)
+	if err != nil {
+		return err
+	}
+	var good int
+	var errs []error
+	missing := map[string]error{}
+	for _, argv := range argvs {
+		if ctx.Err() != nil {
+			errs = append(errs, fmt.Errorf("%s: not run: %w", argv[0], context.Cause(ctx)))
+			break
+		}
+		if _, err := e.host.LookPath(argv[0]); err != nil {
+			missing[argv[0]] = err
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "### %s\n", strings.Join(argv, " ")); err != nil {
+			return err
+		}
+		_, err := e.host.Run(ctx, host.Command{Argv: argv, Timeout: min(p.each, remaining(ctx)), Stdout: out, Stderr: out})
+		if errors.Is(err, host.ErrAbandoned) {
+			return err
+		}
+		if err == nil {
+			good++
+		} else {
+			errs = append(errs, err)
+			if _, werr := fmt.Fprintf(out, "### failed: %v\n", err); werr != nil {
+				return werr
+			}
+		}
+		if _, err := io.WriteString(out, "\n"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(errs...)
+	case good > 0:
+		return nil
+	case len(errs) > 0:
+		return errors.Join(errs...)
+	}
+	for _, err := range missing {
+		return absentError{err.Error()}
+	}
+	return absent("there is nothing to run for it on this host")
+}
+
+// output runs a command and returns at most 1 MiB of what it says.
+func (e *env) output(ctx context.Context, argv ...string) (string, error) {
+	var out, said headWriter
+	out.max, said.max = 1<<20, 4<<10
+	_, err := e.host.Run(ctx, host.Command{Argv: argv, Timeout: remaining(ctx), Stdout: &out, Stderr: &said})
+	if errors.Is(err, host.ErrAbsent) {
+		return "", absentError{err.Error()}
+	}
+	if err != nil {
+		if s := strings.TrimSpace(said.String()); s != "" {
+			err = fmt.Errorf("%w: %s", err, s)
+		}
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// remaining is how long ctx still lasts.
+func remaining(ctx context.Context) time.Duration {
+	if t, ok := ctx.Deadline(); ok {
+		return max(time.Millisecond, time.Until(t))
+	}
+	return defaultTimeout
+}
+
+// headWriter keeps the first max bytes.
+type headWriter struct {
+	bytes.Buffer
+	max int
+}
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	if room := h.max - h.Len(); room > 0 {
+		h.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func firstNonEmpty(s ...string) string {
+	for _, v := range s {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
