@@ -55,6 +55,8 @@ func (h *History) Previous() *State { return h.prev }
 
 // Observe takes the next sample and returns all that is wrong now.
 func (h *History) Observe(now State, want Expected) []health.Finding {
+	now.GPUs = slices.Clone(now.GPUs)
+	h.identify(now.GPUs)
 	found := Judge(h.Catalog, h.prev, now, want)
 	j := judge{catalog: h.Catalog, prev: h.prev}
 	seen := map[string]*gpuHistory{}
@@ -71,6 +73,19 @@ func (h *History) Observe(now State, want Expected) []health.Finding {
 	}
 	h.gpus, h.prev = seen, &now
 	return append(found, j.found...)
+}
+
+// identify gives GPUs that can no longer tell their names those of the sample before.
+// NVML keeps the order of GPUs while the driver is loaded.
+func (h *History) identify(gpus []GPU) {
+	if h.prev == nil || len(h.prev.GPUs) != len(gpus) {
+		return
+	}
+	for i := range gpus {
+		if g, before := &gpus[i], h.prev.GPUs[i]; g.UUID == "" && g.PCI == "" && g.Index == before.Index {
+			g.UUID, g.PCI, g.Serial, g.Name = before.UUID, before.PCI, before.Serial, before.Name
+		}
+	}
 }
 
 // clock judges how long the GPU was slowed down in the window.

@@ -64,6 +64,7 @@ func TestTwoSamples(t *testing.T) {
 	}{
 		{name: "healthy"},
 		{name: "lost", then: func(g []GPU) { g[1].Lost = true }, want: []string{gpu1 + "NvidiaGPULost Fatal"}},
+		{name: "lost with its name", then: func(g []GPU) { g[1] = GPU{Index: 1, Lost: true} }, want: []string{gpu1 + "NvidiaGPULost Fatal"}},
 		{name: "reset required", then: func(g []GPU) { g[1].ResetRequired = true }, want: []string{gpu1 + "NvidiaGPULost Fatal"}},
 		{name: "asks for a reset", then: func(g []GPU) { g[1].Recovery = ptr(nvidia.RecoveryGPUReset) }, want: []string{gpu1 + "NvidiaRecoveryAction Fatal"}},
 		{name: "asks for a reboot", then: func(g []GPU) { g[1].Recovery = ptr(nvidia.RecoveryNodeReboot) }, want: []string{gpu1 + "NvidiaRecoveryAction Fatal"}},
