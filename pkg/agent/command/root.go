@@ -22,8 +22,10 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.AddCommand(
+		newCollectCommand(streams),
 		newRunCommand(streams),
 		newCaptureCommand(streams),
+		newReplayCommand(streams),
 	)
 	return root
 }

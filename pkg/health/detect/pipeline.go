@@ -10,6 +10,7 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/health/nvidia"
 	"github.com/ekslogs/ekslogs/pkg/health/rule"
 	"github.com/ekslogs/ekslogs/pkg/host"
+	"github.com/ekslogs/ekslogs/pkg/host/logtext"
 )
 
 // Options are what a Pipeline is made of. The zero value is the product as it ships.
@@ -87,8 +88,8 @@ func newLane(engine *rule.Engine, o Options, user bool) *lane {
 
 // Detect implements Detector.
 func (p *Pipeline) Detect(r host.Record) []health.Finding {
-	out := p.advance(Clock(r))
 	r, l := p.route(r)
+	out := p.advance(Clock(r))
 	for _, d := range l.detectors {
 		for _, f := range d.Detect(r) {
 			out = append(out, l.complete(f, &r))
@@ -97,9 +98,20 @@ func (p *Pipeline) Detect(r host.Record) []health.Finding {
 	return out
 }
 
+// Now is the time of the last record that had one, by Clock; the Unix epoch before.
+func (p *Pipeline) Now() time.Time {
+	if p.clock.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return p.clock
+}
+
 // route chooses the lane of a record and strips what tools put before the kernel's
 // words when they write them to the kernel's log.
 func (p *Pipeline) route(r host.Record) (host.Record, *lane) {
+	if r.Source == host.SourceFile && r.Identifier == "" {
+		return logtext.Dress(r), p.kernel
+	}
 	if r.Source == host.SourceKmsg && !r.Kernel {
 		r.Message = strings.TrimPrefix(r.Message, "kernel: ")
 		if !p.trust {
