@@ -34,6 +34,7 @@ type runOptions struct {
 	bundleRetention time.Duration
 	captureTimeout  time.Duration
 	verbose         bool
+	monitor         monitorOptions
 
 	streams genericiooptions.IOStreams
 }
@@ -44,6 +45,9 @@ func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "run",
 		Short: "Watch this node and answer requests for its logs",
 		Long: `Run the agent of this node, until SIGTERM or SIGINT.
+
+It finds the faults of the node in its logs and by checks, and tells them as node
+conditions, Events and metrics.
 
 It answers the NodeDiagnostic object that is named after the node: it collects a
 log bundle in a process of its own, leaves it where the kubelet serves it, or sends
@@ -63,6 +67,7 @@ it to the object's URL, and reports in the object's status.`,
 	f.StringVar(&o.stateDir, "state-dir", "/var/lib/node-agent", "folder on the host for what the agent remembers")
 	f.DurationVar(&o.bundleRetention, "bundle-retention", 10*time.Minute, "how long a bundle stays on the node")
 	f.DurationVar(&o.captureTimeout, "capture-timeout", capture.DefaultTimeout, "how long a capture may take, its upload included")
+	o.monitor.addFlags(f)
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more")
 	return cmd
 }
@@ -131,12 +136,15 @@ func (o *runOptions) components(log *slog.Logger) ([]agent.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []agent.Component{
-		capture.New(capture.Config{
-			Host: h, Node: o.nodeName, Version: version.Version(),
-			Diagnostics: diagnostics, Core: core,
-			StateDir: o.stateDir, Retention: o.bundleRetention, Timeout: o.captureTimeout,
-			Log: log.With("component", "capture"),
-		}),
-	}, nil
+	detection, components, err := o.monitor.components(h, o.nodeName, o.stateDir, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	return append(components, capture.New(capture.Config{
+		Host: h, Node: o.nodeName, Version: version.Version(),
+		Diagnostics: diagnostics, Core: core,
+		StateDir: o.stateDir, Retention: o.bundleRetention, Timeout: o.captureTimeout,
+		Findings: detection.FindingsJSON,
+		Log:      log.With("component", "capture"),
+	})), nil
 }
