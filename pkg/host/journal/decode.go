@@ -3,59 +3,7 @@ package journal
 import (
 	"bytes"
 	"errors"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 )
-
-// entry holds the fields of one line of "journalctl -o json" that we use. They lie in
-// the line or in the decoder's scratch space, until the next call.
-type entry struct {
-	cursor, realtime, monotonic             []byte
-	message, priority, facility, identifier []byte
-	transport, systemdUnit, unit            []byte
-	pid, boot, device, subsystem            []byte
-}
-
-// field returns where the value of a key goes, nil for one that is not used.
-func (e *entry) field(key []byte) *[]byte {
-	switch string(key) { // no allocation
-	case "MESSAGE":
-		return &e.message
-	case "__CURSOR":
-		return &e.cursor
-	case "__REALTIME_TIMESTAMP":
-		return &e.realtime
-	case "__MONOTONIC_TIMESTAMP":
-		return &e.monotonic
-	case "PRIORITY":
-		return &e.priority
-	case "SYSLOG_FACILITY":
-		return &e.facility
-	case "SYSLOG_IDENTIFIER":
-		return &e.identifier
-	case "_TRANSPORT":
-		return &e.transport
-	case "_SYSTEMD_UNIT":
-		return &e.systemdUnit
-	case "UNIT":
-		return &e.unit
-	case "_PID":
-		return &e.pid
-	case "_BOOT_ID":
-		return &e.boot
-	case "_KERNEL_DEVICE":
-		return &e.device
-	case "_KERNEL_SUBSYSTEM":
-		return &e.subsystem
-	}
-	return nil
-}
-
-// outputFields is what journalctl is asked for. It adds the fields that begin with
-// two underscores by itself.
-const outputFields = "MESSAGE,PRIORITY,SYSLOG_FACILITY,SYSLOG_IDENTIFIER,_TRANSPORT," +
-	"_SYSTEMD_UNIT,UNIT,_PID,_BOOT_ID,_KERNEL_DEVICE,_KERNEL_SUBSYSTEM"
 
 var errJSON = errors.New("not a line of journalctl -o json")
 
@@ -248,69 +196,4 @@ func (d *decoder) skip() bool {
 			return true
 		}
 	}
-}
-
-// appendUnescaped appends the text of a JSON string. A malformed escape stays as it is.
-func appendUnescaped(dst, b []byte) []byte {
-	for {
-		i := bytes.IndexByte(b, '\\')
-		if i < 0 || i+1 >= len(b) {
-			return append(dst, b...)
-		}
-		dst = append(dst, b[:i]...)
-		c := b[i+1]
-		b = b[i+2:]
-		switch c {
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case '"', '\\', '/':
-			dst = append(dst, c)
-		case 'u':
-			var r rune
-			var ok bool
-			if r, b, ok = hexRune(b); !ok {
-				dst = append(dst, '\\', 'u')
-				continue
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, '\\', c)
-		}
-	}
-}
-
-// hexRune takes the four digits after \u, and the other half of a surrogate pair.
-func hexRune(b []byte) (rune, []byte, bool) {
-	r, ok := hex4(b)
-	if !ok {
-		return 0, b, false
-	}
-	b = b[4:]
-	if utf16.IsSurrogate(r) {
-		if len(b) >= 6 && b[0] == '\\' && b[1] == 'u' {
-			if low, ok := hex4(b[2:]); ok {
-				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
-					return full, b[6:], true
-				}
-			}
-		}
-		return utf8.RuneError, b, true
-	}
-	return r, b, true
-}
-
-func hex4(b []byte) (rune, bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(b[:4]), 16, 16)
-	return rune(n), err == nil
 }
