@@ -26,11 +26,8 @@ var (
 )
 
 // Detector finds hardware errors of Neuron devices. It implements detect.Detector
-// and holds nothing back. The zero value is ready.
-type Detector struct {
-	// TrustUserspace lets lines that user space wrote to the kernel's log be Fatal.
-	TrustUserspace bool
-}
+// and holds nothing back.
+type Detector struct{}
 
 // reason returns the reason code of a kind of error.
 func reason(kind string) (code, words string, ok bool) {
@@ -81,9 +78,7 @@ func (d *Detector) Detect(r host.Record) []health.Finding {
 	if !r.Kernel {
 		f.Origin = health.OriginUserspace
 		f.Fields["origin"], f.Fields["facility"] = string(health.OriginUserspace), int64(r.Facility)
-		if !d.TrustUserspace {
-			f.Severity = health.Warning
-		}
+		f.Severity = health.Warning
 	}
 	return []health.Finding{f}
 }

@@ -30,9 +30,6 @@ type Options struct {
 	// Driver is the branch of the driver that is loaded (575 for 575.57.08), 0 when
 	// unknown. The log's own banner, where there is one, overrides it.
 	Driver int
-	// TrustUserspace lets lines that user space wrote to the kernel's log be Fatal.
-	// It is for drills and tests.
-	TrustUserspace bool
 	// Suspects, if set, is told which processes the GPUs blame.
 	Suspects *Suspects
 }
@@ -77,6 +74,9 @@ func (d *Detector) Detect(r host.Record) []health.Finding {
 	var out []health.Finding
 	if len(d.open) > 0 {
 		out = d.advance(d.now)
+	}
+	if f, ok := memoryErrorFinding(r); ok {
+		return append(out, f)
 	}
 	if !ours(r) {
 		return out
@@ -198,7 +198,7 @@ func (d *Detector) recovered(e *event) []health.Finding {
 	in.add(e, d.now)
 	f := d.finding(in)
 	// User space must not be able to hide a fault.
-	f.Clears = e.record.Kernel || d.options.TrustUserspace
+	f.Clears = e.record.Kernel
 	return append(out, f)
 }
 

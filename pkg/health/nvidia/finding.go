@@ -38,7 +38,7 @@ func (d *Detector) finding(in *incident) health.Finding {
 	if !in.kernel {
 		f.Origin = health.OriginUserspace
 		f.Fields["origin"], f.Fields["facility"] = string(health.OriginUserspace), int64(lead.record.Facility)
-		if f.Severity == health.Fatal && !d.options.TrustUserspace {
+		if f.Severity == health.Fatal {
 			f.Severity = health.Warning
 		}
 	}
@@ -110,6 +110,18 @@ func Subject(uuid, pci string) string {
 		return CanonicalPCI(pci)
 	}
 	return uuid + " (" + CanonicalPCI(pci) + ")"
+}
+
+// SplitSubject is the inverse of Subject; both are empty when it is not about a GPU.
+func SplitSubject(subject string) (uuid, pci string) {
+	if pciRE.MatchString(subject) {
+		return "", subject
+	}
+	uuid, pci, ok := strings.Cut(strings.TrimSuffix(subject, ")"), " (")
+	if !ok || !strings.HasPrefix(uuid, "GPU-") || !pciRE.MatchString(pci) {
+		return "", ""
+	}
+	return uuid, pci
 }
 
 // message is one sentence, the same for each incident of its kind.

@@ -76,9 +76,6 @@ func TestWhatUserSpaceWroteIsAWarningAtMost(t *testing.T) {
 		if len(got) != 1 || got[0].Severity != health.Warning || got[0].Origin != health.OriginUserspace || got[0].Fields["origin"] != "userspace" {
 			t.Errorf("%q gives %+v", line, got)
 		}
-		if got := detectAll(Options{TrustUserspace: true}, userRecord(line)); len(got) != 1 || got[0].Severity != health.Fatal {
-			t.Errorf("%q, trusted, gives %v", line, told(got))
-		}
 	}
 }
 

@@ -1,6 +1,11 @@
 package nvidia
 
-import "github.com/ekslogs/ekslogs/pkg/health"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ekslogs/ekslogs/pkg/health"
+)
 
 // Verdict is what is to be done about one GPU.
 type Verdict string
@@ -53,19 +58,33 @@ func xidVerdict(code int, action string) Verdict {
 	return VerdictReset
 }
 
-// VerdictOf is what a finding about a GPU asks for. Detector and the checks say so
-// in the field "verdict".
-func VerdictOf(f health.Finding) Verdict {
-	if v, ok := f.Fields["verdict"].(string); ok && Verdict(v).Rank() > 0 {
-		return Verdict(v)
-	}
-	switch f.Severity {
-	case health.Fatal:
+// VerdictOfReason is what a finding with this reason about a GPU asks for. A finding
+// itself may know more and says so in its field "verdict".
+func VerdictOfReason(reason string, severity health.Severity) Verdict {
+	switch reason {
+	case "NvidiaRowRemapFailure":
+		return VerdictReplace
+	case "NvidiaGPULost":
+		return VerdictReboot
+	case "NvidiaRowRemapPending":
 		return VerdictReset
+	}
+	switch severity {
+	case health.Info:
+		return VerdictOK
 	case health.Warning:
 		return VerdictWarn
 	}
-	return VerdictOK
+	number, isXid := strings.CutPrefix(strings.TrimSuffix(reason, "Error"), "NvidiaXID")
+	code, err := strconv.Atoi(number)
+	if !isXid || err != nil {
+		return VerdictReset
+	}
+	t, err := loadTables()
+	if err != nil {
+		return VerdictReset
+	}
+	return xidVerdict(code, t.xids[code].action)
 }
 
 func worseVerdict(a, b Verdict) Verdict {

@@ -91,9 +91,9 @@ func PCIDevices(h *host.Host) ([]PCIDevice, error) {
 	return out, nil
 }
 
-// Expect says how many GPUs there should be on the host. instanceType overrides what
-// the firmware says; "none" turns the comparison with the table off.
-func Expect(h *host.Host, instanceType string) (Expected, error) {
+// Expect says how many GPUs there should be on the host. configured overrides the
+// table of instance types; a negative one turns the comparison with it off.
+func Expect(h *host.Host, configured int) (Expected, error) {
 	devices, err := PCIDevices(h)
 	if err != nil {
 		return Expected{}, err
@@ -104,13 +104,14 @@ func Expect(h *host.Host, instanceType string) (Expected, error) {
 			want.PCI++
 		}
 	}
-	// A GPU that was handed to a virtual machine is missing on purpose.
-	if want.PCI < len(devices) || instanceType == "none" {
-		return want, nil
+	switch {
+	case configured > 0:
+		want.Configured = configured
+	case configured < 0, want.PCI < len(devices):
+		// A GPU that was handed to a virtual machine is missing on purpose.
+	default:
+		want.TypeName = InstanceType(h)
+		want.InstanceType = InstanceGPUs(want.TypeName)
 	}
-	if instanceType == "" {
-		instanceType = InstanceType(h)
-	}
-	want.TypeName, want.InstanceType = instanceType, InstanceGPUs(instanceType)
 	return want, nil
 }

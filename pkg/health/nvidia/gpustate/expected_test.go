@@ -49,24 +49,24 @@ func TestExpectCountsWhatTheDriverMayUse(t *testing.T) {
 	pciFiles(files, "0000:00:1e.0", "0x10de", "0x068000", "nvidia")        // an NVSwitch
 	pciFiles(files, "0000:00:03.0", "0x1d0f", "0x030000", "")              // EC2's console
 	want := Expected{PCI: 2, InstanceType: 4, TypeName: "g5.12xlarge"}
-	if got, err := Expect(machine(t, files), ""); err != nil || got != want {
+	if got, err := Expect(machine(t, files), 0); err != nil || got != want {
 		t.Errorf("Expect = %+v, %v; want %+v", got, err, want)
 	}
-	if got, err := Expect(machine(t, files), "p5.48xlarge"); err != nil || got.InstanceType != 8 {
+	if got, err := Expect(machine(t, files), 3); err != nil || got.Configured != 3 || got.InstanceType != 0 {
 		t.Errorf("with a setting: %+v, %v", got, err)
 	}
-	if got, err := Expect(machine(t, files), "none"); err != nil || got.InstanceType != 0 || got.PCI != 2 {
+	if got, err := Expect(machine(t, files), -1); err != nil || got.InstanceType != 0 || got.PCI != 2 {
 		t.Errorf("turned off: %+v, %v", got, err)
 	}
 	pciFiles(files, "0000:00:1f.0", "0x10de", "0x030200", "vfio-pci")
 	want = Expected{PCI: 2}
-	if got, err := Expect(machine(t, files), ""); err != nil || got != want {
+	if got, err := Expect(machine(t, files), 0); err != nil || got != want {
 		t.Errorf("with one in a virtual machine: %+v, %v; want %+v", got, err, want)
 	}
 }
 
 func TestExpectWithoutPCI(t *testing.T) {
-	if got, err := Expect(machine(t, nil), ""); err == nil {
+	if got, err := Expect(machine(t, nil), 0); err == nil {
 		t.Errorf("Expect = %+v, want an error", got)
 	}
 }

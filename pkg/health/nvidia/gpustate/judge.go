@@ -19,6 +19,8 @@ type Expected struct {
 	// InstanceType is how many a machine of this type has, and TypeName its name.
 	InstanceType int
 	TypeName     string
+	// Configured is how many the configuration says.
+	Configured int
 }
 
 // Judge finds what is wrong by a sample and the one before it; prev is nil at first.
@@ -87,6 +89,9 @@ func (j *judge) count(now State, want Expected) {
 	case short(want.PCI):
 		fields["expected"] = int64(want.PCI)
 		j.add("NvidiaDeviceCountMismatch", "", fmt.Sprintf("the driver manages %d GPUs of %d on the PCI bus", len(now.GPUs), want.PCI), fields)
+	case short(want.Configured):
+		fields["expected"] = int64(want.Configured)
+		j.add("NvidiaDeviceCountMismatch", "", fmt.Sprintf("the driver manages %d GPUs; the configuration expects %d", len(now.GPUs), want.Configured), fields)
 	case short(want.InstanceType):
 		fields["expected"] = int64(want.InstanceType)
 		j.add("NvidiaDeviceCountMismatch", "", fmt.Sprintf("the driver manages %d GPUs; a %s has %d", len(now.GPUs), want.TypeName, want.InstanceType), fields)

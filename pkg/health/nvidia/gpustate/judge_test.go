@@ -111,6 +111,7 @@ func TestCountOfDevices(t *testing.T) {
 		{"one is missing", []int{7, 7}, Expected{PCI: 8}, true},
 		{"and back", []int{7, 7, 8}, Expected{PCI: 8}, false},
 		{"gone from the bus too", []int{7, 7}, Expected{PCI: 7, InstanceType: 8, TypeName: "p5.48xlarge"}, true},
+		{"fewer than configured", []int{7, 7}, Expected{PCI: 7, Configured: 8}, true},
 		{"type unknown", []int{7, 7}, Expected{PCI: 7}, false},
 		{"more than expected", []int{8, 8}, Expected{PCI: 7, InstanceType: 4}, false},
 		{"all are missing", []int{0, 0}, Expected{PCI: 8}, true},

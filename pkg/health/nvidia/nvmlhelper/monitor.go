@@ -25,9 +25,9 @@ type Monitor struct {
 	Poll func(context.Context) (gpustate.State, error)
 	// Catalog gives the severities.
 	Catalog *health.Catalog
-	// InstanceType overrides what the firmware says; "none" turns the comparison with
-	// the table of instance types off.
-	InstanceType string
+	// Expected is how many GPUs there must be; 0 goes by the instance type, and a
+	// negative number expects none.
+	Expected int
 	// Released, if set, says that NVML is to be kept closed now.
 	Released func() bool
 	// OnIdentity, if set, is told what the GPUs are called.
@@ -97,7 +97,7 @@ func (c gpuCheck) Run(ctx context.Context, h *host.Host) ([]health.Finding, erro
 		}
 		return nil, err
 	}
-	want, err := gpustate.Expect(h, m.InstanceType)
+	want, err := gpustate.Expect(h, m.Expected)
 	if err != nil {
 		return nil, fmt.Errorf("count the GPUs on the PCI bus: %w", err)
 	}

@@ -187,35 +187,3 @@ func TestGPUsAreIdentified(t *testing.T) {
 		t.Errorf("known: %v", known)
 	}
 }
-
-func TestAnEventAndALineAreOneIncident(t *testing.T) {
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	e := Event{Xid: 79, UUID: "GPU-1", PCI: "0000:01:00", At: at}
-	fromNVML, ok := e.Record()
-	if !ok {
-		t.Fatal("no record")
-	}
-	fromLog := host.Record{Source: host.SourceKmsg, Kernel: true, At: at.Add(100 * time.Millisecond), Message: "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}
-	for _, records := range [][]host.Record{{fromNVML, fromLog}, {fromLog, fromNVML}} {
-		d := nvidia.NewDetector(nvidia.Options{})
-		var got []health.Finding
-		for _, r := range records {
-			got = append(got, d.Detect(r)...)
-		}
-		if got = append(got, d.Flush(time.Time{})...); len(got) != 1 || got[0].Reason != "NvidiaXID79Error" {
-			t.Errorf("found %v", reasons(got))
-		}
-	}
-}
-
-func TestEventsWhoseMeaningIsInTheTextAreLeftToTheLog(t *testing.T) {
-	for _, code := range []int{0, 74, 144, 150, 154} {
-		if r, ok := (Event{Xid: code, PCI: "0000:01:00"}).Record(); ok {
-			t.Errorf("Xid %d gives %q", code, r.Message)
-		}
-	}
-	f, ok := Event{DoubleBit: true, UUID: "GPU-1", PCI: "0000:01:00"}.Finding(health.NewCatalog())
-	if !ok || f.Reason != "NvidiaDoubleBitError" || f.Severity != health.Fatal || f.Subject != "GPU-1 (0000:01:00)" {
-		t.Errorf("double-bit event gives %+v", f)
-	}
-}
