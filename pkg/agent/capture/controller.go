@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -204,6 +205,9 @@ func (c *Controller) start(ctx context.Context) error {
 func (c *Controller) settle(end outcome) {
 	c.cancel(nil)
 	c.mem.running, c.cancel = nil, nil
+	// The node's Events on their way to the capture were the largest thing that this
+	// process has ever held. There may be no other capture for months.
+	debug.FreeOSMemory()
 	if c.object != nil && keyOf(c.object) == end.key {
 		c.mem.ended = &end
 	}

@@ -50,13 +50,11 @@ func (j *job) run(ctx context.Context, nd *v1alpha1.NodeDiagnostic) (reason, mes
 	if err != nil {
 		return v1alpha1.ReasonFailure, clip(err.Error())
 	}
-	message = fmt.Sprintf("%d items, %d absent or empty, %d cut, %s in %s, %s",
-		res.OK+res.Failed, res.Absent+res.Empty, res.Truncated, size(res.Bytes), res.Duration.Round(100*time.Millisecond), where)
-	if res.Failed == 0 {
-		return v1alpha1.ReasonSuccess, clip(message)
+	reason = v1alpha1.ReasonSuccess
+	if res.Failed > 0 {
+		reason = v1alpha1.ReasonSuccessWithErrors
 	}
-	return v1alpha1.ReasonSuccessWithErrors, clip(fmt.Sprintf("%d items failed, errors.txt in the bundle lists them (%s); %s",
-		res.Failed, strings.Join(res.FirstErrors, "; "), message))
+	return reason, clip(summary(res) + ", " + where)
 }
 
 // bundle makes the bundle, and says where it is.

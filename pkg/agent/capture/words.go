@@ -17,6 +17,21 @@ const AnnotationSince = "ekslogs.io/since"
 // maxMessage bounds a status's message.
 const maxMessage = 1024
 
+// summary says in words what a capture brought.
+func summary(res *result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d items collected", res.OK)
+	if res.Failed > 0 {
+		fmt.Fprintf(&b, ", %d failed (%s; errors.txt in the bundle lists all)", res.Failed, strings.Join(res.FirstErrors, "; "))
+	}
+	fmt.Fprintf(&b, ", %d absent or empty", res.Absent+res.Empty)
+	if res.Truncated > 0 {
+		fmt.Fprintf(&b, ", %d cut to their bounds", res.Truncated)
+	}
+	fmt.Fprintf(&b, ", %s in %s", size(res.Bytes), res.Duration.Round(100*time.Millisecond))
+	return b.String()
+}
+
 // since reads AnnotationSince. What is no duration counts as none: the object is
 // somebody's request, and a bundle of the usual length serves it better than none.
 func since(nd *v1alpha1.NodeDiagnostic, log *slog.Logger) time.Duration {
