@@ -49,6 +49,16 @@ func endsWith(f *os.File, offset int64, sum string) bool {
 	return checksum(line) == sum
 }
 
+// hostZone is the time zone that the host's own programs write in.
+func hostZone(h *host.Host) *time.Location {
+	if b, err := h.ReadFile("/etc/localtime", 1<<20); err == nil {
+		if zone, err := time.LoadLocationFromTZData("host", b); err == nil {
+			return zone
+		}
+	}
+	return time.UTC
+}
+
 // begin decides where reading of a file begins that was not open before, and returns
 // the file that had its name when the checkpoint was written, if there is one that
 // may have more to tell.
@@ -168,12 +178,13 @@ func (s *Source) close(f *file) {
 // take hands one line on.
 func (s *Source) take(f *file, start, end int64, text []byte, handle host.Handler) error {
 	now := time.Now()
-	at, ok := stamp(text)
+	latest := now
+	if !f.mtime.IsZero() {
+		latest = f.mtime
+	}
+	at, ok := stamp(text, s.zone, latest)
 	if !ok {
-		at = now
-		if !f.mtime.IsZero() {
-			at = f.mtime
-		}
+		at = latest
 	}
 	boot := s.boot
 	if at.Before(s.booted) {

@@ -41,6 +41,7 @@ type Source struct {
 
 	boot   string
 	booted time.Time
+	zone   *time.Location
 	// started says that every file that was there at the start is open: what appears
 	// later is new, and read from its first byte.
 	started bool
@@ -82,6 +83,7 @@ func (s *Source) Run(ctx context.Context, handle host.Handler) error {
 	}
 	s.boot, _ = s.opts.Host.BootID()
 	s.booted, _ = s.opts.Host.BootTime()
+	s.zone = hostZone(s.opts.Host)
 	for {
 		err := s.follow(ctx, handle)
 		var ended errHandler
