@@ -34,6 +34,9 @@ func (c *Cluster) overlays() []overlay {
 	}
 }
 
+// machineJournal is where journald keeps a persistent journal.
+const machineJournal = "/var/log/journal"
+
 // MountNamespace is the path of the node's mount namespace, for nsenter --mount=.
 func (c *Cluster) MountNamespace() (string, error) {
 	holder, ok := c.process("node")
@@ -57,6 +60,14 @@ func (c *Cluster) Enter(ctx context.Context, argv ...string) (*exec.Cmd, error) 
 // startNode makes the node's mount namespace: a process that sleeps holds it.
 func (c *Cluster) startNode(ctx context.Context) error {
 	script := []string{"set -e", "mount --make-rshared /"}
+	if _, err := os.Stat(machineJournal); err == nil {
+		// Where a systemd serves the journal, the node's journal is this one.
+		over := c.run("node", "var-log", "journal")
+		if err := os.MkdirAll(over, 0o755); err != nil {
+			return err
+		}
+		script = append(script, fmt.Sprintf("mount --bind %s %s", machineJournal, shellQuote(over)))
+	}
 	for _, o := range c.overlays() {
 		if err := os.MkdirAll(o.from, 0o755); err != nil {
 			return err
@@ -64,7 +75,7 @@ func (c *Cluster) startNode(ctx context.Context) error {
 		if err := c.makeDir(o.over); err != nil {
 			return err
 		}
-		script = append(script, fmt.Sprintf("mount --bind %s %s", shellQuote(o.from), o.over))
+		script = append(script, fmt.Sprintf("mount --rbind %s %s", shellQuote(o.from), o.over))
 	}
 	ready := c.run("node", "ready")
 	script = append(script, "touch "+shellQuote(ready), "exec sleep infinity")
