@@ -12,10 +12,15 @@ const (
 	journalRuntime = "/run/systemd/journal"
 )
 
+// journalServed tells whether some journald takes what is written to the journal.
+func journalServed(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "systemd-cat", "true").Run() == nil
+}
+
 // startJournald runs systemd-journald by hand where no systemd does. It runs as
 // part of the node, so that the journal is the node's and not the machine's.
 func (c *Cluster) startJournald(ctx context.Context) error {
-	if exec.CommandContext(ctx, "systemd-cat", "true").Run() != nil {
+	if !journalServed(ctx) {
 		// It makes its sockets in this folder but not the folder, nor does it take
 		// over the sockets that a killed one has left.
 		if err := c.makeDir(journalRuntime); err != nil {
@@ -31,7 +36,10 @@ func (c *Cluster) startJournald(ctx context.Context) error {
 			return err
 		}
 		err := c.await(ctx, "journald", "journal to write to", 10*time.Second, func(ctx context.Context) error {
-			return exec.CommandContext(ctx, "systemd-cat", "true").Run()
+			if !journalServed(ctx) {
+				return errNotYet
+			}
+			return nil
 		})
 		if err != nil {
 			return err

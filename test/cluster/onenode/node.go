@@ -60,8 +60,8 @@ func (c *Cluster) Enter(ctx context.Context, argv ...string) (*exec.Cmd, error) 
 // startNode makes the node's mount namespace: a process that sleeps holds it.
 func (c *Cluster) startNode(ctx context.Context) error {
 	script := []string{"set -e", "mount --make-rshared /"}
-	if _, err := os.Stat(machineJournal); err == nil {
-		// Where a systemd serves the journal, the node's journal is this one.
+	if _, err := os.Stat(machineJournal); err == nil && journalServed(ctx) {
+		// Where a systemd serves the journal, the node's journal is the machine's.
 		over := c.run("node", "var-log", "journal")
 		if err := os.MkdirAll(over, 0o755); err != nil {
 			return err
