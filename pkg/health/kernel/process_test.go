@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/host"
@@ -98,6 +99,11 @@ func TestStuckTaskOfAFixtureTree(t *testing.T) {
 	if fs[0].Evidence != "1 tasks: dd[7] in rpc_wait_bit_killable" {
 		t.Errorf("evidence %q", fs[0].Evidence)
 	}
+	c.scan = time.Now().Add(time.Hour) // until then only the tasks that are known
+	wantFindings(t, run(t, c, h), told{"TaskStuckInD", health.Warning, "dd"})
+	files["proc/7/task/8/stat"] = strings.Replace(stat, " D ", " S ", 1)
+	wantFindings(t, run(t, c, tree(t, files)))
+	files["proc/7/task/8/stat"] = stat
 	files["proc/loadavg"] = "0.10 1.00 1.00 1/80 11206\n"
 	wantFindings(t, run(t, c, tree(t, files)))
 }

@@ -107,6 +107,30 @@ func TestWalkStopsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestPacerRestsAfterASlice(t *testing.T) {
+	p := &pacer{since: time.Now().Add(-slice)}
+	before := p.since
+	if err := p.step(t.Context()); err != nil || !p.since.After(before) {
+		t.Errorf("step = %v, since moved %v", err, p.since.Sub(before))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.since = before
+	if err := p.step(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("step = %v after its context ended", err)
+	}
+}
+
+func TestReadThread(t *testing.T) {
+	h := fixture(t, map[string]string{"proc/7/task/8/stat": line(8, "io", 'D', 2)})
+	if s, err := ReadThread(h, 7, 8); err != nil || s.State != 'D' || s.Start != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := ReadThread(h, 7, 9); err == nil {
+		t.Error("a thread that has ended was read")
+	}
+}
+
 func TestParseLoad(t *testing.T) {
 	got, err := ParseLoad("7.29 8.00 6.20 7/170 4115")
 	if err != nil || got != (Load{Avg1: 7.29, Threads: 170}) {
