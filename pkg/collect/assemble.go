@@ -19,6 +19,7 @@ const rootReserve = 1 << 20
 // for one goroutine.
 type assembler struct {
 	archive  *archive
+	space    *space
 	manifest bundle.Manifest
 	names    map[string]bool
 	left     *atomic.Int64
@@ -38,11 +39,8 @@ func (a *assembler) take(res result) {
 	}
 	it.Path = a.unique(it.Path)
 	if res.spool != nil {
-		size := res.spool.size()
-		if size > a.left.Load() {
-			it.Status, it.Truncated, it.Error = bundle.StatusFailed, false, errBudget.Error()
-		} else {
-			a.store(&it, size, res.spool.reader())
+		if err := a.storeSpool(&it, res.spool); err != nil {
+			it.Status, it.Truncated, it.Error = bundle.StatusFailed, false, err.Error()
 		}
 	}
 	a.manifest.Items = append(a.manifest.Items, it)
@@ -52,6 +50,21 @@ func (a *assembler) take(res result) {
 		}
 		a.manifest.Redactions[kind] += n
 	}
+}
+
+// storeSpool stores an item if the bundle and the disk have room for it.
+func (a *assembler) storeSpool(it *bundle.Item, s *spool) error {
+	size := s.size()
+	if size > a.left.Load() {
+		return errBudget
+	}
+	release, err := a.space.reserve(size)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a.store(it, size, s.reader())
+	return nil
 }
 
 func (a *assembler) store(it *bundle.Item, size int64, content io.Reader) {

@@ -21,7 +21,12 @@ import (
 // bundle: then nothing of it is left, and an older bundle is as it was. What
 // could not be collected is in Result.Errors and in the bundle. When ctx ends,
 // the capture is given up and the error is the context's.
-func Collect(ctx context.Context, opts Options) (res Result, err error) {
+func Collect(ctx context.Context, opts Options) (Result, error) {
+	return collectTable(ctx, opts, fullTable())
+}
+
+// collectTable is Collect for a table.
+func collectTable(ctx context.Context, opts Options, table []entry) (res Result, err error) {
 	if err := opts.normalize(); err != nil {
 		return Result{}, err
 	}
@@ -40,10 +45,11 @@ func Collect(ctx context.Context, opts Options) (res Result, err error) {
 	if err := t.sweep(); err != nil {
 		return Result{}, fmt.Errorf("files of an earlier capture: %w", err)
 	}
-	return collectInto(ctx, &opts, t, findings)
+	table = append(selectEntries(table, &opts), extraEntries(&opts)...)
+	return collectInto(ctx, &opts, t, table, findings)
 }
 
-func collectInto(ctx context.Context, opts *Options, t *target, findings []byte) (Result, error) {
+func collectInto(ctx context.Context, opts *Options, t *target, table []entry, findings []byte) (Result, error) {
 	start := time.Now()
 	sp := newSpace(t.dir, opts.Output)
 	if err := sp.begin(); err != nil {
@@ -55,9 +61,9 @@ func collectInto(ctx context.Context, opts *Options, t *target, findings []byte)
 	}
 	e := newEnv(ctx, opts)
 	a := newAssembler(arch, opts, e, start)
-	table := append(selectEntries(fullTable(), opts), extraEntries(opts)...)
+	a.space = sp
 	red := redact.New()
-	abandoned := a.collect(ctx, opts, e, table, sp, red)
+	abandoned := a.collect(ctx, opts, e, table, red)
 	cleanup := e.scratch.remove()
 	if err := ctx.Err(); err != nil {
 		return Result{}, errors.Join(context.Cause(ctx), arch.abort())
@@ -100,11 +106,11 @@ func newAssembler(arch *archive, opts *Options, e *env, start time.Time) *assemb
 
 // collect runs the table and takes its items. It returns how many sources were
 // abandoned.
-func (a *assembler) collect(ctx context.Context, opts *Options, e *env, table []entry, sp *space, red *redact.Redactor) int {
+func (a *assembler) collect(ctx context.Context, opts *Options, e *env, table []entry, red *redact.Redactor) int {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, fmt.Errorf("%w (%s)", errTotalTime, opts.Timeout))
 	defer cancel()
 	results := make(chan result)
-	r := &runner{env: e, red: red, space: sp, target: a.archive.target, results: results, left: a.left}
+	r := &runner{env: e, red: red, space: a.space, target: a.archive.target, results: results, left: a.left, grace: hangGrace}
 	go func() {
 		r.run(ctx, table)
 		close(results)

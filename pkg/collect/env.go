@@ -116,6 +116,10 @@ var (
 	onAutoMode     = condition{"EKS Auto Mode", func(e *env) bool { return e.platform.auto }}
 	onNVIDIA       = condition{"nodes with the NVIDIA driver", func(e *env) bool { return e.platform.nvidia }}
 	onNeuron       = condition{"nodes with the Neuron driver", func(e *env) bool { return e.platform.neuron }}
+	onIPVS         = condition{"nodes with the ip_vs module loaded", func(e *env) bool { return e.host.Exists("/proc/net/ip_vs") }}
+	onModules      = condition{"kernels with loadable modules", func(e *env) bool { return e.host.Exists("/proc/modules") }}
+	onNVMe         = condition{"nodes with NVMe devices", func(e *env) bool { return e.host.Exists("/sys/class/nvme") }}
+	onDeviceMapper = condition{"nodes with the device mapper", func(e *env) bool { return e.host.Exists("/sys/class/misc/device-mapper") }}
 	onEC2          = condition{"EC2 instances", func(e *env) bool { return e.platform.ec2 }}
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
 )
@@ -83,12 +84,17 @@ func findingsText(findings []byte) string {
 	return b.String()
 }
 
-// oneLine keeps what others wrote from looking like lines of ours.
+// maxLine bounds what others wrote in a line of ours.
+const maxLine = 2 << 10
+
+// oneLine keeps what others wrote from looking like lines of ours, or reaching the
+// terminal as more than text.
 func oneLine(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), maxLine)], "")
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s)
+	}, strings.TrimSpace(s))
 }

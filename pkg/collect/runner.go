@@ -13,8 +13,7 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
-// hangGrace is how long a source may take to notice that its time is over. It is
-// longer than what host.Run needs to give a child up.
+// hangGrace is longer than what host.Run needs to give a child up.
 const hangGrace = 4 * time.Second
 
 // errTotalTime ends what is running when the capture's own time is over.
@@ -29,7 +28,9 @@ type runner struct {
 	results chan<- result
 	// left is what the bundle may still hold, in bytes. The one who writes the
 	// archive counts it down.
-	left      *atomic.Int64
+	left *atomic.Int64
+	// grace is how long a source may take to notice that its time is over.
+	grace     time.Duration
 	abandoned atomic.Int64
 }
 
@@ -145,7 +146,7 @@ func (r *runner) bounded(ctx context.Context, n entry, f func(context.Context) e
 	select {
 	case err := <-done:
 		return r.counted(err)
-	case <-time.After(hangGrace):
+	case <-time.After(r.grace):
 		r.abandoned.Add(1)
 		return fmt.Errorf("did not end after %s: %w", timeout, host.ErrAbandoned)
 	}
@@ -179,7 +180,8 @@ func (r *runner) report(n entry, out *sink, start time.Time, err error) {
 	}
 	classify(&it, res.spool, err)
 	if err != nil {
-		it.Error, _ = r.red.String(err.Error())
+		text, _ := r.red.String(err.Error())
+		it.Error = oneLine(text)
 	} else if it.Truncated {
 		it.Error = "over its bound: the middle was left out"
 	}

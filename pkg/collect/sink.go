@@ -36,9 +36,11 @@ type sink struct {
 	counts map[string]int
 	binary bool
 	cut    bool // a source left out the middle by itself
-	exit   *int
-	argv   []string
-	from   string
+	// flooded says that the source was ended for giving too much.
+	flooded bool
+	exit    *int
+	argv    []string
+	from    string
 }
 
 func newSink(red *redact.Redactor, limit int64, sp *space, newFile func() (*os.File, error)) *sink {
@@ -66,6 +68,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	}
 	s.in += int64(len(p))
 	if s.flood > 0 && s.in > s.flood {
+		s.flooded = true
 		return 0, errFlood
 	}
 	if s.text == nil {
@@ -148,6 +151,9 @@ func (s *sink) close() error {
 	}
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
+	}
+	if s.flooded {
+		return errFlood
 	}
 	return nil
 }

@@ -92,23 +92,35 @@ func (c commandSource) fetch(ctx context.Context, e *env, out *sink) error {
 
 // choose returns the first command line whose program the host has.
 func (c commandSource) choose(e *env) ([]string, error) {
-	var first error
+	var reasons []string
 	for _, argv := range c.argvs(e) {
 		if len(argv) == 0 {
 			continue
 		}
-		if _, err := e.host.LookPath(argv[0]); err != nil {
-			if first == nil {
-				first = absentError{err.Error()}
-			}
-			continue
+		err := e.runnable(argv[0])
+		if err == nil {
+			return argv, nil
 		}
-		return argv, nil
+		reasons = append(reasons, err.Error())
 	}
-	if first == nil {
-		first = absent("there is nothing to run for it on this host")
+	if len(reasons) == 0 {
+		return nil, absent("there is nothing to run for it on this host")
 	}
-	return nil, first
+	return nil, absent("%s", strings.Join(reasons, "; "))
+}
+
+// needSystemd are programs that do nothing but ask systemd.
+var needSystemd = []string{"systemctl", "systemd-analyze", "networkctl", "timedatectl"}
+
+// runnable says why a program cannot be run on this host, as an absentError.
+func (e *env) runnable(program string) error {
+	if slices.Contains(needSystemd, program) && !e.host.Exists("/run/systemd/system") {
+		return absent("systemd does not run on this host") // sd_booted(3)
+	}
+	if _, err := e.host.LookPath(program); err != nil {
+		return absentError{err.Error()}
+	}
+	return nil
 }
 
 // explainEmpty tells a unit that has said nothing from one that there is not.
@@ -156,7 +168,7 @@ func (p planSource) fetch(ctx context.Context, e *env, out *sink) error {
 			errs = append(errs, fmt.Errorf("%s: not run: %w", argv[0], context.Cause(ctx)))
 			break
 		}
-		if _, err := e.host.LookPath(argv[0]); err != nil {
+		if err := e.runnable(argv[0]); err != nil {
 			missing[argv[0]] = err
 			continue
 		}
@@ -188,7 +200,7 @@ func (p planSource) fetch(ctx context.Context, e *env, out *sink) error {
 		return errors.Join(errs...)
 	}
 	for _, err := range missing {
-		return absentError{err.Error()}
+		return err
 	}
 	return absent("there is nothing to run for it on this host")
 }

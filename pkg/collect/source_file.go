@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -93,19 +94,7 @@ var podWritable = []string{"/var/log/", "/tmp/"}
 // openRegular opens a regular file of the host. FIFOs, devices and folders are
 // refused, and links where pods can plant them.
 func (e *env) openRegular(path string) (*os.File, error) {
-	open := e.host.Open
-	for _, dir := range podWritable {
-		if strings.HasPrefix(path, dir) {
-			open = e.host.OpenNoFollow
-		}
-	}
-	f, err := open(path)
-	if errors.Is(err, unix.ELOOP) {
-		// Some images keep the logs of pods on another disk.
-		if moved, ok := e.movedPodLogs(path); ok {
-			f, err = e.host.OpenNoFollow(moved)
-		}
-	}
+	f, err := e.open(path)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("%s: is, or leads through, a symbolic link: refused, since pods can write there", path)
 	}
@@ -122,18 +111,37 @@ func (e *env) openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
+// open opens a file or folder of the host, without links where pods can write.
+func (e *env) open(path string) (*os.File, error) {
+	if !writableByPods(path) {
+		return e.host.Open(path)
+	}
+	f, err := e.host.OpenNoFollow(path)
+	if errors.Is(err, unix.ELOOP) {
+		// Some images keep the logs of pods on another disk.
+		if moved, ok := e.movedPodLogs(path); ok {
+			return e.host.OpenNoFollow(moved)
+		}
+	}
+	return f, err
+}
+
+func writableByPods(path string) bool {
+	return slices.ContainsFunc(podWritable, func(dir string) bool { return strings.HasPrefix(path, dir) })
+}
+
 // movedPodLogs follows /var/log/pods itself, if it is a link, and nothing below it.
 func (e *env) movedPodLogs(path string) (string, bool) {
 	const pods = "/var/log/pods"
-	rest, ok := strings.CutPrefix(path, pods+"/")
-	if !ok {
+	rest, ok := strings.CutPrefix(path, pods)
+	if !ok || rest != "" && rest[0] != '/' {
 		return "", false
 	}
 	to, err := os.Readlink(e.host.Path(pods))
 	if err != nil || !strings.HasPrefix(to, "/") {
 		return "", false
 	}
-	return to + "/" + rest, true
+	return to + rest, true
 }
 
 // copyFile copies what f held when it was opened: a log may grow faster than it is

@@ -2,18 +2,20 @@ package collect
 
 import (
 	"context"
+	"strings"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
 )
 
 // firstSource tries its sources until one has something to say. If none has, its
-// answer is that of the last that was not absent, or of the first.
+// answer is that of the last that was not absent, or what all of them lack.
 type firstSource []source
 
 func (f firstSource) kind() bundle.Source { return f[0].kind() }
 
 func (f firstSource) fetch(ctx context.Context, e *env, out *sink) error {
-	var first, failed error
+	var failed error
+	var reasons []string
 	for _, s := range f {
 		out.note(func(s *sink) { s.exit, s.argv, s.from = nil, nil, "" })
 		err := s.fetch(ctx, e, out)
@@ -21,16 +23,16 @@ func (f firstSource) fetch(ctx context.Context, e *env, out *sink) error {
 			return err
 		}
 		switch {
-		case isAbsent(err) && first == nil:
-			first = err
-		case err != nil && !isAbsent(err):
-			failed = err
 		case err == nil:
 			return nil
+		case isAbsent(err):
+			reasons = append(reasons, err.Error())
+		default:
+			failed = err
 		}
 	}
 	if failed != nil {
 		return failed
 	}
-	return first
+	return absent("%s", strings.Join(reasons, "; "))
 }

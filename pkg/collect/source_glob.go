@@ -2,14 +2,22 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
 )
 
 // maxGlob bounds how many files one pattern stands for.
 const maxGlob = 2000
+
+// maxNames bounds how many names of one folder are looked at.
+const maxNames = 100_000
 
 // glob is an entry for the files below base that match one of the patterns, as
 // filepath.Match has it. Their names in the bundle are prefix and the name below
@@ -30,12 +38,9 @@ func globOf(prefix, pattern string, base func(*env) string, patterns ...string) 
 		var out []entry
 		seen := map[string]bool{}
 		for _, p := range patterns {
-			names, err := e.host.Glob(dir + p)
-			if err != nil {
-				return nil, err
-			}
+			names := e.match(path.Clean(dir), strings.Split(p, "/"))
 			for _, name := range names {
-				if seen[name] || e.isDir(name) {
+				if seen[name] {
 					continue
 				}
 				if len(out) == maxGlob {
@@ -55,10 +60,41 @@ func globOf(prefix, pattern string, base func(*env) string, patterns ...string) 
 	return n
 }
 
-// isDir looks at the name itself: a link to a folder is left for openRegular to
-// refuse.
+// match returns the files below dir that match the pattern's parts, in order of
+// name. A folder is no match. A link in place of a folder is one, if links are
+// refused there: to open it will say so.
+func (e *env) match(dir string, parts []string) []string {
+	f, err := e.open(dir)
+	if err != nil {
+		if errors.Is(err, unix.ELOOP) {
+			return []string{dir}
+		}
+		return nil
+	}
+	// What was read before an error counts.
+	names, _ := f.Readdirnames(maxNames)
+	_ = f.Close()
+	slices.Sort(names)
+	var out []string
+	for _, name := range names {
+		if ok, err := path.Match(parts[0], name); err != nil || !ok {
+			continue
+		}
+		full := path.Join(dir, name)
+		if len(parts) > 1 {
+			out = append(out, e.match(full, parts[1:])...)
+		} else if !e.isDir(full) {
+			out = append(out, full)
+		}
+		if len(out) > maxGlob {
+			return out
+		}
+	}
+	return out
+}
+
 func (e *env) isDir(path string) bool {
-	f, err := e.host.OpenNoFollow(path)
+	f, err := e.open(path)
 	if err != nil {
 		return false
 	}

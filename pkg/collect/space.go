@@ -28,9 +28,10 @@ type space struct {
 	stat func() (free, keep uint64, err error)
 	name string
 
-	mu    sync.Mutex
-	since int64
-	low   bool
+	mu       sync.Mutex
+	since    int64
+	reserved uint64
+	low      bool
 }
 
 func newSpace(dir *os.Root, name string) *space {
@@ -73,10 +74,31 @@ func (s *space) use(n int) error {
 		if err != nil {
 			return err
 		}
-		s.low = free < keep
+		s.low = free < keep+s.reserved
 	}
 	if s.low {
 		return errNoSpace
 	}
 	return nil
+}
+
+// reserve says whether size bytes may go into the archive, as if they could not be
+// compressed, and keeps others from that space until release is called.
+func (s *space) reserve(size int64) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free, keep, err := s.stat()
+	if err != nil {
+		return nil, err
+	}
+	need := uint64(size)
+	if free < keep+need {
+		return nil, errNoSpace
+	}
+	s.reserved += need
+	return func() {
+		s.mu.Lock()
+		s.reserved -= need
+		s.mu.Unlock()
+	}, nil
 }

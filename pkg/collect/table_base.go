@@ -63,6 +63,9 @@ func instanceFact(path, key, imdsPath string, from ...string) entry {
 		_, err = io.WriteString(w, value+"\n")
 		return err
 	})
-	n := firstOf(file(path, from...), known, asked).within(defaultTimeout).beside()
-	return n
+	n := firstOf(known, asked)
+	if len(from) > 0 {
+		n = firstOf(file(path, from...), known, asked)
+	}
+	return n.within(defaultTimeout).beside()
 }

@@ -73,7 +73,7 @@ func ethtoolCommands(_ context.Context, e *env) ([][]string, error) {
 func firewallTable() []entry {
 	out := []entry{
 		nftTables(),
-		command("networking/ipvsadm.txt", "ipvsadm", "-Ln", "--stats"),
+		command("networking/ipvsadm.txt", "ipvsadm", "-Ln", "--stats").only(onIPVS),
 		command("networking/ipset.txt", "ipset", "list").max(32 << 20),
 	}
 	for _, v := range []string{"", "6"} {

@@ -19,12 +19,12 @@ func storageTable() []entry {
 		command("storage/pvs.txt", "pvs"),
 		command("storage/vgs.txt", "vgs"),
 		commands("storage/xfs.txt", 5*time.Second, xfsCommands).within(20 * time.Second),
-		command("storage/nvme-list.txt", "nvme", "list"),
-		commands("storage/ebs-stats.txt", 3*time.Second, ebsStats),
+		command("storage/nvme-list.txt", "nvme", "list").only(onNVMe),
+		commands("storage/ebs-stats.txt", 3*time.Second, ebsStats).only(onEC2),
 		commands("storage/pod_local_storage.txt", defaultTimeout, podStorage).beside(),
 		command("storage/blkid.txt", "blkid"),
-		command("storage/dmsetup.txt", "dmsetup", "ls", "--tree"),
-		glob("storage/multipath/", "/etc/", "multipath.conf", "lvm/lvm.conf"),
+		command("storage/dmsetup.txt", "dmsetup", "ls", "--tree").only(onDeviceMapper),
+		glob("storage/conf/", "/etc/", "multipath.conf", "lvm/lvm.conf"),
 	}
 }
 
@@ -118,9 +118,6 @@ func xfsCommands(_ context.Context, e *env) ([][]string, error) {
 
 // ebsStats asks each EBS volume for its own counters. The instance store has none.
 func ebsStats(_ context.Context, e *env) ([][]string, error) {
-	if !e.platform.ec2 {
-		return nil, absent("only on EC2 instances")
-	}
 	names, err := e.host.Glob("/dev/nvme*n1")
 	if err != nil {
 		return nil, err
@@ -134,8 +131,14 @@ func ebsStats(_ context.Context, e *env) ([][]string, error) {
 
 // podStorage measures what pods keep on the node's own disk.
 func podStorage(_ context.Context, e *env) ([][]string, error) {
-	return [][]string{
-		{"du", "-x", "-k", "-d", "1", e.kubelet.rootDir + "/pods"},
-		{"du", "-x", "-k", "-d", "1", "/var/log/pods"},
-	}, nil
+	var plan [][]string
+	for _, dir := range []string{e.kubelet.rootDir + "/pods", "/var/log/pods"} {
+		if e.host.Exists(dir) {
+			plan = append(plan, []string{"du", "-x", "-k", "-d", "1", dir})
+		}
+	}
+	if len(plan) == 0 {
+		return nil, absent("no folder of pods on this host")
+	}
+	return plan, nil
 }

@@ -13,7 +13,7 @@ func kernelTable() []entry {
 		glob("kernel/pstore/systemd/", "/var/lib/systemd/pstore/", "*", "*/*"),
 		command("kernel/uname.txt", "uname", "-a"),
 		file("kernel/tainted.txt", "/proc/sys/kernel/tainted"),
-		command("kernel/lsmod.txt", "lsmod"),
+		command("kernel/lsmod.txt", "lsmod").only(onModules),
 		file("kernel/modules.txt", "/proc/modules"),
 		fileOf("kernel/config.txt", kernelConfig),
 	}
@@ -82,7 +82,7 @@ func systemTable() []entry {
 		command("sysctls/sysctl_all.txt", "sysctl", "-a"),
 		firstCommand("system/pkglist.txt", []string{"rpm", "-qa"}, []string{"dpkg-query", "-W"}),
 		firstOf(firstCommand("system/selinux.txt", []string{"sestatus"}, []string{"getenforce"}), file("", "/sys/fs/selinux/enforce", "/etc/selinux/config")),
-		command("system/last_reboot.txt", "last", "-x", "-F", "reboot", "shutdown"),
+		command("system/last_reboot.txt", "last", "-x", "-F", "reboot", "shutdown").noneOn(1),
 		file("system/limits.conf", "/etc/security/limits.conf"),
 		glob("sysctls/sysctl.d/", "/etc/sysctl.d/", "*.conf"),
 		file("system/hosts.txt", "/etc/hosts"),
