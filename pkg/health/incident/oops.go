@@ -87,6 +87,7 @@ func (d *oops) Detect(r host.Record) []health.Finding {
 
 func (d *oops) panicked(r host.Record, now time.Time, fields map[string]any) []health.Finding {
 	why, _ := fields["reason"].(string)
+	fields["previous_boot"] = true // it was read by a kernel that started after it
 	severity := health.Warning
 	if strings.Contains(why, "sysrq triggered crash") {
 		severity = health.Info

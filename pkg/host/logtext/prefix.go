@@ -30,7 +30,7 @@ var (
 	dmesgDelta  = regexp.MustCompile(`^\[ *(?:\+\d+\.\d+|[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} < *[+\d.]+>)\] ?`)
 	dmesgISO    = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d+(?:Z|[+-]\d\d:?\d\d)) `)
 	callerTag   = regexp.MustCompile(`^\[ *[TC]\d+\] ?`)
-	syslogISO   = regexp.MustCompile(`^(?:<\d+>)?(` + isoStamp + `) (\S+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
+	syslogISO   = regexp.MustCompile(`^(?:<\d+>)?(` + dotStamp + `) (\S+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
 	syslogShort = regexp.MustCompile(`^(?:<\d+>)?(` + shortStamp + `) (?:(\S+) )?([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
 	monoService = regexp.MustCompile(`^(?:\S+ )?([A-Za-z][\w.@()-]*)\[(\d+)\]: `)
 	monoKernel  = regexp.MustCompile(`^\S+ kernel: `)

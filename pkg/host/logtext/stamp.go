@@ -10,6 +10,9 @@ import (
 // follow a comma, and with or without a colon in the zone.
 const isoStamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)`
 
+// dotStamp is what syslog and journalctl print; only dmesg has a comma.
+const dotStamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)`
+
 // shortStamp is the stamp of syslog and of journalctl's short forms: no year, no zone.
 const shortStamp = `[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d(?:\.\d+)?`
 
