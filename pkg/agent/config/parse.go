@@ -19,10 +19,16 @@ const maxFile = 1 << 20
 
 // Load reads and checks the file. A file that does not exist is the default config.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
+	c, err := LoadExisting(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Config{}, nil
 	}
+	return c, err
+}
+
+// LoadExisting is Load, but that the file must exist.
+func LoadExisting(path string) (*Config, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}

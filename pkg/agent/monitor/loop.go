@@ -140,6 +140,6 @@ func (m *Monitor) reload() bool {
 	m.mu.Lock()
 	m.cfg = cfg
 	m.mu.Unlock()
-	m.log.Info("config read", "path", m.opts.ConfigPath)
+	m.log.Debug("config read", "path", m.opts.ConfigPath)
 	return true
 }

@@ -42,6 +42,8 @@ type Options struct {
 	// Checks is optional.
 	Detector func(*config.Config) (detect.Detector, error)
 	Checks   func(*config.Config) []check.Check
+	// Sources are logs to read beside those of every node. Optional.
+	Sources []host.LogSource
 	// GPUs are the verdicts on the GPUs, given the active findings. Optional.
 	GPUs func([]annotation.Finding) []annotation.GPU
 	// Redact takes secrets out of evidence. Optional.

@@ -44,6 +44,9 @@ func (m *Monitor) Adopt(conditions []ledger.NodeCondition) {
 
 // AllClear obeys a person's word, "REASON" or "REASON/SUBJECT".
 func (m *Monitor) AllClear(value, by string) {
+	if by == "" {
+		by = "an annotation of the Node"
+	}
 	reason, subject, _ := strings.Cut(value, "/")
 	n := m.ledger.AllClear(strings.TrimSpace(reason), strings.TrimSpace(subject), by)
 	m.log.Info("all-clear", "reason", reason, "subject", subject, "by", by, "faults", n)

@@ -58,6 +58,9 @@ func (m *Monitor) start(ctx context.Context) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	m.feeds = feeds(m.opts.Host, m.checkpoints, m.opts.KmsgFromSeq)
+	for _, s := range m.opts.Sources {
+		m.feeds = append(m.feeds, feed{source: s})
+	}
 	for _, f := range m.feeds {
 		if s, ok := f.source.(interface{ State() *host.SourceState }); ok {
 			s.State().OnChange(func(host.SourceStatus) { m.poke() })

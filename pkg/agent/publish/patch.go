@@ -95,7 +95,11 @@ func (w write) body() ([]byte, error) {
 func removable(s *snapshot, off []health.ConditionType) []health.ConditionType {
 	var out []health.ConditionType
 	for _, t := range off {
-		if _, ok := s.conditions[t]; ok && s.writers[t].manager == Manager {
+		if _, ok := s.conditions[t]; !ok {
+			continue
+		}
+		w, known := s.writers[t]
+		if w.manager == Manager || (!known && s.watched[t] && !s.standby) {
 			out = append(out, t)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/annotation"
@@ -302,7 +303,7 @@ func TestOldTracesOfAnotherAgentAreNoReasonToWait(t *testing.T) {
 	if got := p.standby(ours, types, now); got != "" {
 		t.Errorf("waits for %q, which is what this agent was before its restart", got)
 	}
-	p.own = true
+	p.own, p.applied.wrote = true, map[health.ConditionType]time.Time{"KernelReady": now}
 	if got := p.standby(ours, types, now); got == "" {
 		t.Error("does not notice an agent of its kind that started later")
 	}
@@ -319,5 +320,43 @@ func TestAnAllClearIsPassedOnOnceAndRemoved(t *testing.T) {
 	defer s.mu.Unlock()
 	if !slices.Equal(s.allClears, []string{"NvidiaRowRemapFailure/GPU-1"}) {
 		t.Errorf("all-clears %q", s.allClears)
+	}
+}
+
+func TestOnANodeWithoutManagersHeartbeatsTellAgentsApart(t *testing.T) {
+	types := []health.ConditionType{"KernelReady"}
+	now := since(30)
+	with := func(heartbeat time.Time, note string) *snapshot {
+		n := &corev1.Node{}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: "KernelReady", Status: "True", Reason: "KernelIsReady", LastHeartbeatTime: metav1.NewTime(heartbeat)}}
+		if note != "" {
+			n.Annotations = map[string]string{annotation.Key: note}
+		}
+		return takeSnapshot(n)
+	}
+	const ours, theirs = `{"version":"v1","monitors":[{"name":"kernel","condition":"KernelReady","state":"on"}]}`, `{"version":"v1","standby":"x"}`
+	wrote := map[health.ConditionType]time.Time{"KernelReady": now}
+	for _, c := range []struct {
+		name  string
+		s     *snapshot
+		wrote map[health.ConditionType]time.Time
+		rival bool
+	}{
+		{"at the start, a foreign agent's conditions", with(now, ""), nil, true},
+		{"at the start, our own", with(now, ours), nil, false},
+		{"at the start, we stood by before", with(now, theirs), nil, true},
+		{"running, as we wrote it", with(now, ours), wrote, false},
+		{"running, a newer heartbeat", with(now.Add(time.Minute), ours), wrote, true},
+		{"running, an edit that keeps the heartbeat", with(now, ours), wrote, false},
+	} {
+		if name, _ := findRival(c.s, types, "me", c.wrote); (name != "") != c.rival {
+			t.Errorf("%s: rival %q", c.name, name)
+		}
+	}
+	if got := removable(with(now, ours), types); len(got) != 1 {
+		t.Error("a condition that the annotation calls ours is not removed")
+	}
+	if got := removable(with(now, ""), types); len(got) != 0 {
+		t.Error("a condition of somebody else would be removed")
 	}
 }

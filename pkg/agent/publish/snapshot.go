@@ -24,6 +24,10 @@ type snapshot struct {
 	writers  map[health.ConditionType]writer
 	health   string
 	instance string
+	// standby says that the annotation was written by an agent that stands by, and
+	// watched names the conditions that it says are watched.
+	standby  bool
+	watched  map[health.ConditionType]bool
 	allClear string
 	// allClearBy is who wrote the all-clear, as far as the API server tells.
 	allClearBy string
@@ -47,13 +51,19 @@ func takeSnapshot(n *corev1.Node) *snapshot {
 		uid:        string(n.UID),
 		conditions: map[health.ConditionType]corev1.NodeCondition{},
 		writers:    map[health.ConditionType]writer{},
+		watched:    map[health.ConditionType]bool{},
 		health:     n.Annotations[annotation.Key],
 		allClear:   n.Annotations[annotation.AllClearKey],
 	}
 	// Resource versions are ordered numbers in practice; one that is not counts as new.
 	s.version, _ = strconv.ParseUint(n.ResourceVersion, 10, 64)
 	if h, err := annotation.Decode(s.health); err == nil {
-		s.instance = h.Instance
+		s.instance, s.standby = h.Instance, h.Standby != ""
+		for _, m := range h.Monitors {
+			if m.State != annotation.MonitorOff {
+				s.watched[health.ConditionType(m.Condition)] = true
+			}
+		}
 	}
 	for _, t := range ourTypes() {
 		for _, c := range n.Status.Conditions {

@@ -33,9 +33,10 @@ func person(manager string) bool {
 }
 
 // findRival looks for another writer of the types that we want to write. instance is
-// this process; own says that this process has written before, so that another
-// instance's word must be newer.
-func findRival(s *snapshot, types []health.ConditionType, instance string, own bool) (name string, wrote time.Time) {
+// this process; ours are the heartbeats that it wrote, none before its first write,
+// after which another instance's word must be newer.
+func findRival(s *snapshot, types []health.ConditionType, instance string, ours map[health.ConditionType]time.Time) (name string, wrote time.Time) {
+	own := len(ours) > 0
 	for _, t := range types {
 		w, ok := s.writers[t]
 		if !ok || w.manager == Manager || person(w.manager) {
@@ -55,6 +56,26 @@ func findRival(s *snapshot, types []health.ConditionType, instance string, own b
 		}
 		name = "another " + Manager
 	}
+	if name == "" && len(s.writers) == 0 {
+		return untracked(s, types, ours)
+	}
+	return name, wrote
+}
+
+// untracked looks for another writer on a Node of which the API server does not
+// track managers: one that was created without any field that somebody could own.
+// Heartbeats that we did not write are an agent's; people who edit a condition leave
+// them alone.
+func untracked(s *snapshot, types []health.ConditionType, ours map[health.ConditionType]time.Time) (name string, wrote time.Time) {
+	if len(ours) == 0 && s.health != "" && !s.standby {
+		return "", time.Time{} // written by this agent before its restart
+	}
+	for _, t := range types {
+		c, ok := s.conditions[t]
+		if at := c.LastHeartbeatTime.Time; ok && at.After(ours[t]) && at.After(wrote) {
+			name, wrote = "another agent (its reason: "+c.Reason+")", at
+		}
+	}
 	return name, wrote
 }
 
@@ -63,7 +84,7 @@ func (p *Publisher) standby(s *snapshot, types []health.ConditionType, now time.
 	if p.opts.Takeover {
 		return ""
 	}
-	name, wrote := findRival(s, types, p.opts.Instance, p.own)
+	name, wrote := findRival(s, types, p.opts.Instance, p.applied.wrote)
 	before := p.rival.name
 	switch {
 	case name == "":

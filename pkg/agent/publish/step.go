@@ -21,13 +21,15 @@ var errEarly = errors.New("not yet")
 
 // applied is what this process wrote and when, by its own clock.
 type applied struct {
-	at         time.Time
-	findings   string // the set of findings that the annotation shows
-	allClear   string // the all-clear that was obeyed last
-	restored   time.Time
-	tryAfter   time.Time
-	changedAt  time.Time // when the change that is to be written was first seen
+	at        time.Time
+	findings  string // the set of findings that the annotation shows
+	allClear  string // the all-clear that was obeyed last
+	restored  time.Time
+	tryAfter  time.Time
+	changedAt time.Time // when the change that is to be written was first seen
+	// heartbeats are the last ones known, wrote those that this process wrote.
 	heartbeats map[health.ConditionType]time.Time
+	wrote      map[health.ConditionType]time.Time
 	words      map[health.ConditionType]corev1.NodeCondition
 }
 
@@ -166,6 +168,10 @@ func (p *Publisher) send(ctx context.Context, w write) error {
 		t := health.ConditionType(c.Type)
 		p.applied.words[t] = c
 		p.applied.heartbeats[t] = c.LastHeartbeatTime.Time
+		if p.applied.wrote == nil {
+			p.applied.wrote = map[health.ConditionType]time.Time{}
+		}
+		p.applied.wrote[t] = c.LastHeartbeatTime.Time
 	}
 	p.learn(takeSnapshot(&n))
 	return nil

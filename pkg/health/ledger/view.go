@@ -130,7 +130,7 @@ func named(e *Entry) string {
 // the EKS node monitoring agent's.
 func healthyWords(cond health.ConditionType) (reason, message string) {
 	what := strings.TrimSuffix(string(cond), "Ready")
-	return what + "IsReady", "No fault of the " + words(what) + " is known"
+	return what + "IsReady", "No " + words(what) + " fault is known"
 }
 
 // words turns "ContainerRuntime" into "container runtime".
