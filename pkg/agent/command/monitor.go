@@ -13,12 +13,15 @@ import (
 	"github.com/ekslogs/ekslogs/internal/version"
 	"github.com/ekslogs/ekslogs/pkg/agent"
 	"github.com/ekslogs/ekslogs/pkg/agent/config"
+	"github.com/ekslogs/ekslogs/pkg/agent/gpu"
 	"github.com/ekslogs/ekslogs/pkg/agent/metrics"
 	"github.com/ekslogs/ekslogs/pkg/agent/monitor"
 	"github.com/ekslogs/ekslogs/pkg/agent/publish"
 	"github.com/ekslogs/ekslogs/pkg/collect/redact"
 	"github.com/ekslogs/ekslogs/pkg/health"
+	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/detect"
+	"github.com/ekslogs/ekslogs/pkg/health/nvidia"
 	"github.com/ekslogs/ekslogs/pkg/health/rule"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/kube"
@@ -71,15 +74,19 @@ func (o *monitorOptions) components(h *host.Host, node, stateDir string, cfg *re
 		instance = node
 	}
 	counters := metrics.New()
+	gpus := gpu.New(gpu.Options{Host: h, Catalog: catalog, StateDir: h.Path(stateDir), Log: log.With("component", "gpus")})
 	m := monitor.New(monitor.Options{
 		Host: h, Node: node, Version: version.Version(), Catalog: catalog, Core: core, Events: events,
 		StateDir: h.Path(stateDir), ConfigPath: o.configPath,
-		Detector:   func(*config.Config) (detect.Detector, error) { return o.detector(catalog) },
+		Detector:   func(*config.Config) (detect.Detector, error) { return o.detector(catalog, gpus.Detector()) },
+		Checks:     func(cfg *config.Config) []check.Check { return gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs) },
+		Sources:    []host.LogSource{gpus.Source()},
+		GPUs:       gpus.Verdicts,
 		Redact:     func(s string) string { s, _ = secrets.String(s); return s },
 		EventStyle: style, Takeover: o.takeover, TrustUserspace: o.trustUserspace, KmsgFromSeq: o.kmsgFromSeq,
 		Instance: instance, Metrics: counters, Log: log.With("component", "monitor"),
 	})
-	components := []agent.Component{m}
+	components := []agent.Component{m, gpus}
 	if o.metricsAddress != "" {
 		components = append(components, &metrics.Server{Address: o.metricsAddress, Metrics: counters, Ready: m.Ready})
 	}
@@ -99,7 +106,7 @@ func (o *monitorOptions) style() (publish.Style, error) {
 }
 
 // detector compiles the built-in rules and those of the rules folder.
-func (o *monitorOptions) detector(catalog *health.Catalog) (detect.Detector, error) {
+func (o *monitorOptions) detector(catalog *health.Catalog, gpus nvidia.Options) (detect.Detector, error) {
 	rules, err := rule.Embedded()
 	if err != nil {
 		return nil, err
@@ -111,7 +118,7 @@ func (o *monitorOptions) detector(catalog *health.Catalog) (detect.Detector, err
 		}
 		rules = rule.Override(rules, more)
 	}
-	return detect.New(detect.Options{Rules: rules, Catalog: catalog, TrustUserspace: o.trustUserspace})
+	return detect.New(detect.Options{Rules: rules, Catalog: catalog, TrustUserspace: o.trustUserspace, Nvidia: gpus})
 }
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }

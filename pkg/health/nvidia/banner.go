@@ -16,41 +16,16 @@ var (
 	driverRE = regexp.MustCompile(`^NVRM: loading NVIDIA UNIX .*?Kernel Module(?: for \S+)?\s+(\d{3,4})\.\d+`)
 )
 
-// Identity is what a GPU is called beside its PCI address.
-type Identity struct {
-	UUID   string
-	Serial string
-}
-
-// identities knows the GPUs by canonical PCI address.
-type identities struct {
-	known map[string]Identity
-	// last is the GPU whose banner was the last one read.
-	last string
-}
-
-// maxIdentities bounds the memory that log text can claim.
-const maxIdentities = 256
-
-func (i *identities) set(pci string, id Identity) {
-	pci = CanonicalPCI(pci)
-	if _, ok := i.known[pci]; !ok && len(i.known) >= maxIdentities {
-		return
-	}
-	i.known[pci] = id
-}
-
 // banner reads a line and says whether it was a banner.
 func (d *Detector) banner(line string) bool {
 	if m := gpuBannerRE.FindStringSubmatch(line); m != nil {
-		d.gpus.last = CanonicalPCI(m[1])
-		d.gpus.set(m[1], Identity{UUID: m[2], Serial: d.gpus.known[d.gpus.last].Serial})
+		d.lastBanner = m[1]
+		d.gpus.Set(m[1], Identity{UUID: m[2]})
 		return true
 	}
 	if m := serialRE.FindStringSubmatch(line); m != nil {
-		if id, ok := d.gpus.known[d.gpus.last]; ok {
-			id.Serial = m[1]
-			d.gpus.known[d.gpus.last] = id
+		if id := d.gpus.Get(d.lastBanner); id.UUID != "" {
+			d.gpus.Set(d.lastBanner, Identity{UUID: id.UUID, Serial: m[1]})
 		}
 		return true
 	}

@@ -60,9 +60,10 @@ func TestBannersNameTheGPU(t *testing.T) {
 	checkFields(t, map[string]any{"gpu_uuid": uuid, "serial": "1653923026061"}, got[0].Fields)
 }
 
-func TestIdentifyNamesTheGPU(t *testing.T) {
-	d := NewDetector(Options{})
-	d.Identify("00000000:3B:00.0", Identity{UUID: "GPU-1"})
+func TestNVMLNamesTheGPU(t *testing.T) {
+	known := &Identities{}
+	d := NewDetector(Options{Identities: known})
+	known.Set("00000000:3B:00.0", Identity{UUID: "GPU-1"})
 	d.Detect(kernelRecord("NVRM: Xid (PCI:0000:3b:00): 46", 1))
 	wantTold(t, d.Flush(boot.Add(1e12)), "GPU-1 (0000:3b:00) NvidiaXID46Error Fatal")
 }

@@ -30,6 +30,9 @@ type Options struct {
 	// Driver is the branch of the driver that is loaded (575 for 575.57.08), 0 when
 	// unknown. The log's own banner, where there is one, overrides it.
 	Driver int
+	// Identities are what the GPUs are called, shared with others that know; nil means
+	// that the log alone tells.
+	Identities *Identities
 	// Suspects, if set, is told which processes the GPUs blame.
 	Suspects *Suspects
 }
@@ -39,13 +42,15 @@ type Options struct {
 type Detector struct {
 	options Options
 	tables  tables
-	gpus    identities
+	gpus    *Identities
 	driver  int
-	bus     busReader
-	now     time.Time
-	open    []*incident
-	recent  map[string]*event
-	misses  uint64
+	// lastBanner is the address of the GPU whose banner was the last one read.
+	lastBanner string
+	bus        busReader
+	now        time.Time
+	open       []*incident
+	recent     map[string]*event
+	misses     uint64
 }
 
 // NewDetector returns a detector that has seen nothing.
@@ -58,12 +63,11 @@ func NewDetector(o Options) *Detector {
 		// The tables are part of the program, and a test parses each row.
 		panic("nvidia: " + err.Error())
 	}
-	return &Detector{options: o, tables: t, driver: o.Driver, gpus: identities{known: map[string]Identity{}}, recent: map[string]*event{}}
+	if o.Identities == nil {
+		o.Identities = &Identities{}
+	}
+	return &Detector{options: o, tables: t, driver: o.Driver, gpus: o.Identities, recent: map[string]*event{}}
 }
-
-// Identify tells what the GPU at a PCI address is called, as NVML or the files under
-// /proc/driver/nvidia/gpus know it.
-func (d *Detector) Identify(pci string, id Identity) { d.gpus.set(pci, id) }
 
 // Misses is how many lines looked like an Xid and named no device or no code.
 func (d *Detector) Misses() uint64 { return d.misses }

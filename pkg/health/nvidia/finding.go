@@ -27,7 +27,7 @@ func (d *Detector) finding(in *incident) health.Finding {
 	}
 	d.addIncident(f.Fields, in)
 	if in.kind == gpu && in.kernel {
-		if id := d.gpus.known[in.pci]; id.UUID != "" {
+		if id := d.gpus.Get(in.pci); id.UUID != "" {
 			f.Fields["gpu_uuid"] = id.UUID
 			if id.Serial != "" {
 				f.Fields["serial"] = id.Serial
@@ -94,13 +94,10 @@ func (d *Detector) addIncident(f map[string]any, in *incident) {
 
 // subject names the device: its UUID and PCI address when the UUID is known.
 func (d *Detector) subject(k kind, pci string, e *event) string {
-	switch {
-	case k == nvswitch:
+	if k == nvswitch {
 		return fmt.Sprintf("nvswitch%d (%s)", e.fields["nvswitch"], pci)
-	case d.gpus.known[pci].UUID != "":
-		return Subject(d.gpus.known[pci].UUID, pci)
 	}
-	return Subject("", pci)
+	return Subject(d.gpus.Get(pci).UUID, pci)
 }
 
 // Subject is the subject of findings about a GPU: "GPU-… (0000:3b:00)", or the

@@ -129,8 +129,8 @@ func TestManyInventedDevicesStayBounded(t *testing.T) {
 		d.Detect(kernelRecord(fmt.Sprintf("NVRM: Xid (PCI:%04x:01:00): 31, pid=1, name=a, Ch 1", i), 1))
 		d.Detect(kernelRecord(fmt.Sprintf("NVRM: GPU at PCI:%04x:01:00: GPU-00000000-0000-0000-0000-000000000000", i), 1))
 	}
-	if len(d.open) > maxOpen || len(d.recent) > maxIdentities || len(d.gpus.known) > maxIdentities {
-		t.Errorf("%d open, %d recent, %d known", len(d.open), len(d.recent), len(d.gpus.known))
+	if len(d.open) > maxOpen || len(d.recent) > maxIdentities || len(d.gpus.All()) > maxIdentities {
+		t.Errorf("%d open, %d recent, %d known", len(d.open), len(d.recent), len(d.gpus.All()))
 	}
 }
 

@@ -23,11 +23,10 @@ const unavailableAfter = 5 * time.Minute
 type Monitor struct {
 	// Poll takes a sample: Helper.Poll.
 	Poll func(context.Context) (gpustate.State, error)
+	// Close closes NVML: Helper.Close. Optional.
+	Close func(context.Context) error
 	// Catalog gives the severities.
 	Catalog *health.Catalog
-	// Expected is how many GPUs there must be; 0 goes by the instance type, and a
-	// negative number expects none.
-	Expected int
 	// Released, if set, says that NVML is to be kept closed now.
 	Released func() bool
 	// OnIdentity, if set, is told what the GPUs are called.
@@ -39,6 +38,8 @@ type Monitor struct {
 	history gpustate.History
 	sampled bool
 	err     error
+	// expected is how many GPUs there must be.
+	expected int
 	// since is when NVML became unavailable; zero while it is not.
 	since time.Time
 }
@@ -48,6 +49,14 @@ func (m *Monitor) now() time.Time {
 		return m.Now()
 	}
 	return time.Now()
+}
+
+// Expect says how many GPUs there must be; 0, as at first, goes by the instance type,
+// and a negative number expects none.
+func (m *Monitor) Expect(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expected = n
 }
 
 // Checks returns the checks. They belong to one scheduler.
@@ -85,6 +94,9 @@ func (c gpuCheck) Run(ctx context.Context, h *host.Host) ([]health.Finding, erro
 		return nil, check.ErrNoData
 	}
 	if m.Released != nil && m.Released() {
+		if m.Close != nil {
+			_ = m.Close(ctx) // closed already, or hung: the next sample tells
+		}
 		m.note(nil, ErrReleased)
 		return nil, ErrReleased
 	}
@@ -97,7 +109,10 @@ func (c gpuCheck) Run(ctx context.Context, h *host.Host) ([]health.Finding, erro
 		}
 		return nil, err
 	}
-	want, err := gpustate.Expect(h, m.Expected)
+	m.mu.Lock()
+	expected := m.expected
+	m.mu.Unlock()
+	want, err := gpustate.Expect(h, expected)
 	if err != nil {
 		return nil, fmt.Errorf("count the GPUs on the PCI bus: %w", err)
 	}
