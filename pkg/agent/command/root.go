@@ -26,6 +26,13 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newRunCommand(streams),
 		newCaptureCommand(streams),
 		newReplayCommand(streams),
+		newReasonsCommand(streams),
+		newConfigCommand(streams),
+		newInjectCommand(streams),
+		newClearCommand(streams),
+		newRulesCommand(streams),
+		newGPUCommand(streams),
+		newNVMLHelperCommand(streams),
 	)
 	return root
 }
