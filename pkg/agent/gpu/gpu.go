@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
-	"github.com/ekslogs/ekslogs/pkg/health/annotation"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/nvidia"
 	"github.com/ekslogs/ekslogs/pkg/health/nvidia/gpustate"
@@ -115,11 +114,6 @@ func (g *GPUs) Source() host.LogSource { return g.source }
 func (g *GPUs) Checks(expected int) []check.Check {
 	g.monitor.Expect(expected)
 	return append(g.monitor.Checks(), g.suspects, &nvidia.FabricManager{Catalog: g.o.Catalog})
-}
-
-// Verdicts are the verdicts on the GPUs, by the active findings.
-func (g *GPUs) Verdicts(findings []annotation.Finding) []annotation.GPU {
-	return nvmlhelper.Verdicts(g.monitor.Latest(), findings)
 }
 
 // identify takes what NVML calls a GPU, and remembers news: after a restart the log

@@ -138,6 +138,10 @@ func TestVerdictsAreForEachGPU(t *testing.T) {
 	g := n.start(t)
 	_, _ = run(t, n, g)
 	got := g.Verdicts([]annotation.Finding{{Reason: "NvidiaXID79Error", Severity: "Fatal", Subject: "GPU-00000000-0000-0000-0000-000000000003 (0000:83:00)"}})
+	rows := g.Table([]health.Finding{{Reason: "NvidiaXID79Error", Severity: health.Fatal, Subject: "GPU-00000000-0000-0000-0000-000000000003 (0000:83:00)"}})
+	if len(rows) != 8 || rows[3].Verdict != "reboot" || rows[0].Verdict != "ok" || rows[0].NVLink != "18/18" {
+		t.Errorf("table %+v", rows)
+	}
 	if len(got) != 8 || got[3].Verdict != "reboot" || got[0].Verdict != "ok" {
 		t.Errorf("verdicts %+v", got)
 	}
