@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"time"
@@ -34,6 +35,11 @@ func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 	if len(c.State) > maxStateDir {
 		return fmt.Errorf("the state folder %s is too long for the unix sockets below it: name one of at most %d bytes with --state-dir",
 			c.State, maxStateDir)
+	}
+	// What is started here outlives us and must not keep what our caller has open: a
+	// lock of flock(1), say.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
 	}
 	unlock, err := c.lock()
 	if err != nil {
