@@ -83,6 +83,9 @@ func (t *tables) nvlink5Verdict(f map[string]any, xid int, text string, driver i
 	old, oldFound := t.decodeNVLink5(xid, l, 0)
 	now, nowFound := t.decodeNVLink5(xid, l, 1)
 	oldFatal, nowFatal := oldFound && old.fatal(), nowFound && now.fatal()
+	if driver == 0 {
+		driver = driverByName(l.unit, old, oldFound, now, nowFound)
+	}
 	if oldFatal != nowFatal {
 		f["driver_dependent"] = true
 	}
@@ -97,6 +100,18 @@ func (t *tables) nvlink5Verdict(f map[string]any, xid int, text string, driver i
 	}
 	f["nvlink_severity"], f["action"] = row.severity, row.action
 	return row.fatal()
+}
+
+// driverByName tells the driver's layout by the unit's name, 0 when it cannot: some
+// units have one name before R575 and another since, and the bits must agree.
+func driverByName(unit string, old nvlink5Info, oldFound bool, now nvlink5Info, nowFound bool) int {
+	switch {
+	case oldFound && !nowFound && len(old.units) == 2 && unit == old.units[0]:
+		return r575 - 1
+	case nowFound && !oldFound && len(now.units) == 2 && unit == now.units[1]:
+		return r575
+	}
+	return 0
 }
 
 func hex32(v uint32) string { return fmt.Sprintf("%#010x", v) }

@@ -45,6 +45,17 @@ func TestTheDriverCanBeASetting(t *testing.T) {
 	wantTold(t, detectAll(Options{Driver: 580}, line), "0000:00:08 NvidiaXID149Warning Warning")
 }
 
+func TestTheUnitsNameTellsTheDriver(t *testing.T) {
+	for line, want := range map[string]string{
+		"149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)":  "NvidiaXID149Error Fatal",
+		"149, NETIR_LINK_DOWN Fatal XC0 i0 Link 08 (0x00400011 0x00000000 0x0 0x0 0x0 0x0)": "NvidiaXID149Error Fatal",
+		// The name of one layout and the bits of the other.
+		"149, NETIR_LINK_DOWN Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)": "NvidiaXID149Warning Warning",
+	} {
+		wantTold(t, detectLines("NVRM: Xid (PCI:0000:00:08): "+line), "0000:00:08 "+want)
+	}
+}
+
 func TestDriverBanners(t *testing.T) {
 	for line, want := range map[string]int{
 		driverLine("535.183.01"): 535,

@@ -39,7 +39,8 @@ type sxidInfo struct {
 // nvlink5Info is a row of the decode of Xid 144 to 150.
 type nvlink5Info struct {
 	xid int
-	// units are the names that the log may give the unit; they changed over time.
+	// units are the names that the log may give the unit: one, or that before R575 and
+	// that since.
 	units []string
 	// intrinfo holds the bit patterns for drivers before R575 and from R575 on.
 	intrinfo [2]bitPattern

@@ -7,15 +7,16 @@ import (
 )
 
 var (
-	physAddrRE  = regexp.MustCompile(`\bphysAddr (0x[0-9a-fA-F]+)`)
-	rowRE       = regexp.MustCompile(`^Row Remapper[^(]*\((0x[0-9a-fA-F]+)\)`)
-	containedRE = regexp.MustCompile(`^(?:Unc|C)ontained: (.+?) ?\(0x[^)]*\)`)
-	resetRE     = regexp.MustCompile(`(?:^|\s)(RST|D-RST): (Yes|No)\b`)
-	countersRE  = regexp.MustCompile(`\b(DRAM|LTC|MMU|PCIE): ?(\d{1,18})\b`)
-	linkRE      = regexp.MustCompile(`\b[lL]ink (\d{1,3}) ?\(([^)]*)\)?`)
-	plainLinkRE = regexp.MustCompile(`\b[lL]ink (\d{1,3})\b`)
-	rpcRE       = regexp.MustCompile(`\bTimeout after (\d{1,6})s of waiting for RPC response from GPU\d+ GSP! Expected function (\d{1,6}) \(([A-Z0-9_]+)\)`)
-	faultRE     = regexp.MustCompile(`\bMMU Fault: ENGINE (.+?) faulted @ (0x[0-9a-f_]+)\. Fault is of type (\S+) (\S+)`)
+	physAddrRE    = regexp.MustCompile(`\bphysAddr (0x[0-9a-fA-F]+)`)
+	rowRE         = regexp.MustCompile(`^(?:Row Remapper|Dynamic Page Retirement)[^(]*\((0x[0-9a-fA-F]+)\)`)
+	containedRE   = regexp.MustCompile(`^(?:Unc|C)ontained: (.+?) ?\(0x[^)]*\)`)
+	resetRE       = regexp.MustCompile(`(?:^|\s)(RST|D-RST): (Yes|No)\b`)
+	countersRE    = regexp.MustCompile(`\b(DRAM|LTC|MMU|PCIE): ?(\d{1,18})\b`)
+	linkRE        = regexp.MustCompile(`\b[lL]ink (\d{1,3}) ?\(([^)]*)\)?`)
+	plainLinkRE   = regexp.MustCompile(`\b[lL]ink (\d{1,3})\b`)
+	rpcRE         = regexp.MustCompile(`\bTimeout after (\d{1,6})s of waiting for RPC response from GPU\d+ GSP! Expected function (\d{1,6}) \(([A-Z0-9_]+)\)`)
+	errorStringRE = regexp.MustCompile(`\berrorString ([^,]{1,64}),`)
+	faultRE       = regexp.MustCompile(`\bMMU Fault: ENGINE (.+?) faulted @ (0x[0-9a-f_]+)\. Fault is of type (\S+) (\S+)`)
 )
 
 // addDetails adds what the text of a code says to f.
@@ -44,6 +45,10 @@ func addDetails(f map[string]any, code int, text string) {
 			// the other processes have ended.
 			name := map[string]string{"RST": "reset_required", "D-RST": "drain_reset"}[m[1]]
 			f[name] = m[2] == "Yes"
+		}
+	case 109:
+		if m := errorStringRE.FindStringSubmatch(text); m != nil {
+			f["error"] = m[1]
 		}
 	case 119, 120:
 		if m := rpcRE.FindStringSubmatch(text); m != nil {

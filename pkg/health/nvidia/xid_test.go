@@ -122,6 +122,10 @@ func TestDetailsOfTheTexts(t *testing.T) {
 			map[string]any{"dram": 0, "ltc": 2, "mmu": 1, "pcie": 3}},
 		{"NVRM: Xid (PCI:0000:c1:00): 119, pid=1, name=x, Timeout after 45s of waiting for RPC response from GPU1 GSP! Expected function 103 (GSP_RM_ALLOC) (0x80 0x38).",
 			map[string]any{"seconds": 45, "rpc_function": 103, "rpc_name": "GSP_RM_ALLOC"}},
+		{"NVRM: Xid (PCI:0000:c1:00): 63, Dynamic Page Retirement: New page retired, reboot to activate (0x00000000001ea2bd).",
+			map[string]any{"address": "0x00000000001ea2bd"}},
+		{"NVRM: Xid (PCI:0000:c1:00): 109, pid=1797828, name=pt_main_thread, Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005",
+			map[string]any{"error": "CTX SWITCH TIMEOUT", "process": "pt_main_thread"}},
 		{"NVRM: Xid (PCI:0000:c1:00): 31, pid=3, name=p, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_8 faulted @ 0x73ac_1c000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE",
 			map[string]any{"engine": "GRAPHICS GPCCLIENT_T1_8", "fault": "FAULT_PDE", "access": "ACCESS_TYPE_VIRT_WRITE"}},
 	} {
