@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,10 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	if !usable {
-		defer func() { err = errors.Join(err, c.Down(os.Stderr)) }()
+		// One that is there and only not in order stays: somebody has brought it up.
+		if _, err := os.Stat(c.Kubeconfig()); errors.Is(err, fs.ErrNotExist) {
+			defer func() { err = errors.Join(err, c.Down(os.Stderr)) }()
+		}
 		if err := c.Up(ctx, os.Stderr); err != nil {
 			return 0, err
 		}

@@ -71,9 +71,23 @@ func (c *Cluster) startAPIServer(nodeIP string) error {
 
 func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 	return c.await(ctx, "kube-apiserver", "ready API server", time.Minute, func(ctx context.Context) error {
-		_, err := c.get(ctx, "/readyz")
+		_, err := c.get(ctx, APIPort, "/readyz")
 		return err
 	})
+}
+
+// awaitControllers catches a controller that gives up after its start.
+func (c *Cluster) awaitControllers(ctx context.Context) error {
+	for name, port := range map[string]int{"kube-controller-manager": controllerPort, "kube-scheduler": schedulerPort} {
+		err := c.await(ctx, name, "healthy "+name, time.Minute, func(ctx context.Context) error {
+			_, err := c.get(ctx, port, "/healthz")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startControllers starts the controller manager and the scheduler.

@@ -61,7 +61,7 @@ func (c *Cluster) startKubelet(ctx context.Context, nodeIP string) error {
 		return err
 	}
 	return c.await(ctx, "kubelet", "log endpoint of the node", time.Minute, func(ctx context.Context) error {
-		_, err := c.get(ctx, "/api/v1/nodes/"+NodeName+"/proxy/logs/")
+		_, err := c.get(ctx, APIPort, "/api/v1/nodes/"+NodeName+"/proxy/logs/")
 		return err
 	})
 }

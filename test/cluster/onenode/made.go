@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // What up makes outside the state folder is noted before it is made, one path a
@@ -45,7 +47,8 @@ func (c *Cluster) makeDir(path string) error {
 }
 
 // removeMade removes what is noted, the latest first. The two folders that
-// journald fills go with their content, every other one only when it is empty.
+// journald fills go with their content, every other one only when it is empty: what
+// is in it otherwise is not ours.
 func (c *Cluster) removeMade() error {
 	f, err := os.Open(c.madeFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +68,8 @@ func (c *Cluster) removeMade() error {
 		if path == journalRuntime || path == "/run/log/journal" {
 			remove = os.RemoveAll
 		}
-		if err := remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := remove(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 			errs = append(errs, err)
 		}
 	}

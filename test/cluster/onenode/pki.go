@@ -95,6 +95,10 @@ func (c *Cluster) newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The controller manager signs certificate requests with it as well.
+	if err := writeKey(c.pki("ca.key"), key); err != nil {
+		return nil, err
+	}
 	return &authority{cert, key}, writePEM(c.pki("ca.crt"), "CERTIFICATE", der)
 }
 

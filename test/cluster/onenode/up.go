@@ -74,6 +74,7 @@ func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 		{"API server", func() error { return c.awaitAPIServer(ctx) }},
 		{"controllers", c.startControllers},
 		{"kubelet, node Ready", func() error { return c.startKubelet(ctx, nodeIP) }},
+		{"controllers healthy", func() error { return c.awaitControllers(ctx) }},
 		{"kubeconfig", func() error { return c.writeKubeconfig(c.Kubeconfig(), "admin") }},
 	}
 	for _, step := range steps {
