@@ -54,6 +54,7 @@ func TestReplayFindsEachKindInAllItsWordings(t *testing.T) {
 		if len(parts) != 3 {
 			t.Fatalf("%q: want name | flags | findings", head)
 		}
+		text = repeated(t, text)
 		t.Run(strings.TrimSpace(parts[0]), func(t *testing.T) {
 			var got []string
 			for _, l := range loud(replayText(t, text, strings.Fields(parts[1])...)) {
@@ -64,6 +65,26 @@ func TestReplayFindsEachKindInAllItsWordings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// repeated writes out lines of the form "@repeat N TEXT".
+func repeated(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		var n int
+		rest, ok := strings.CutPrefix(line, "@repeat ")
+		if !ok {
+			b.WriteString(line)
+			continue
+		}
+		if _, err := fmt.Sscan(rest, &n); err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ = strings.Cut(rest, " ")
+		b.WriteString(strings.Repeat(rest, n))
+	}
+	return b.String()
 }
 
 func TestReplayLineNumbersAndTimes(t *testing.T) {
