@@ -347,6 +347,15 @@ func TestFilesOverTheirBoundKeepHeadAndTail(t *testing.T) {
 	}
 }
 
+func TestFilesOfAPatternHaveThePatternsBound(t *testing.T) {
+	f := newFixture(t)
+	f.write("/d/a", strings.Repeat("line\n", 1000))
+	c := collectTest(t, Options{Host: f.host()}, category("System", glob("d/", "/d/", "*").max(500)))
+	if it := c.item(t, "d/a"); !it.Truncated || it.Bytes > 700 || it.Category != "System" {
+		t.Errorf("%+v", it)
+	}
+}
+
 func TestABundleNeverHoldsMoreThanItsBound(t *testing.T) {
 	f := newFixture(t)
 	var table []entry

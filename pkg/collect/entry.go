@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,13 @@ func (n entry) only(c condition) entry          { n.on = &c; return n }
 func (n entry) beside() entry                   { n.lane = laneNetwork; return n }
 func (n entry) in(l lane) entry                 { n.lane = l; return n }
 func (n entry) of(c v1alpha1.LogCategory) entry { n.category = c; return n }
+
+// heir is an entry that n has expanded to, with n's category and bound.
+func (n entry) heir(m entry) entry {
+	m.category = n.category
+	m.bytes = cmp.Or(m.bytes, n.bytes)
+	return m
+}
 
 // category gives all entries the category.
 func category(c v1alpha1.LogCategory, entries ...entry) []entry {

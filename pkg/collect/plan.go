@@ -58,8 +58,7 @@ func (e *env) plan(ctx context.Context, n entry) []PlanItem {
 		}
 		var out []PlanItem
 		for _, m := range more {
-			m.category = n.category
-			out = append(out, e.plan(ctx, m)...)
+			out = append(out, e.plan(ctx, n.heir(m))...)
 		}
 		return out
 	}

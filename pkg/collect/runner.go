@@ -87,8 +87,7 @@ func (r *runner) entry(ctx context.Context, n entry) {
 	default: // abandoned
 	}
 	for _, m := range more {
-		m.category = n.category
-		r.item(ctx, m)
+		r.item(ctx, n.heir(m))
 	}
 	if err != nil {
 		r.report(n, nil, start, err)

@@ -47,9 +47,7 @@ func globOf(prefix, pattern string, base func(*env) string, patterns ...string) 
 					return out, fmt.Errorf("more than %d files match %s%s: the rest is left out", maxGlob, dir, p)
 				}
 				seen[name] = true
-				f := file(prefix+strings.TrimPrefix(name, dir), name)
-				f.category, f.bytes, f.timeout = n.category, n.bytes, n.timeout
-				out = append(out, f)
+				out = append(out, file(prefix+strings.TrimPrefix(name, dir), name))
 			}
 		}
 		if len(out) == 0 {
