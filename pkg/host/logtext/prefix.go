@@ -17,8 +17,6 @@ type line struct {
 	// indents says that the tool that printed the line indents the further lines of a
 	// record.
 	indents bool
-	// written says that a syslog prefix with stamp and host was taken off.
-	written bool
 	rec     host.Record
 }
 
@@ -32,6 +30,9 @@ var (
 	callerTag   = regexp.MustCompile(`^\[ *[TC]\d+\] ?`)
 	syslogISO   = regexp.MustCompile(`^(?:<\d+>)?(` + dotStamp + `) (\S+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
 	syslogShort = regexp.MustCompile(`^(?:<\d+>)?(` + shortStamp + `) (?:(\S+) )?([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
+	syslogFull  = regexp.MustCompile(`^[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) ([A-Z]{1,5}|[+-]\d{2,4}) (\S+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
+	syslogUnix  = regexp.MustCompile(`^(\d{9,11}\.\d{6}) (\S+) ([^\s:\[\]]+)(?:\[(\d+)\])?: ?`)
+	syslog5424  = regexp.MustCompile(`^<\d{1,3}>1 (` + dotStamp + `) (\S+) (\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?`)
 	monoService = regexp.MustCompile(`^(?:\S+ )?([A-Za-z][\w.@()-]*)\[(\d+)\]: `)
 	monoKernel  = regexp.MustCompile(`^\S+ kernel: `)
 	bareKernel  = regexp.MustCompile(`^kernel: `)
@@ -105,14 +106,42 @@ func (l *line) syslog(y *years) (identifier string, ok bool) {
 	if m := syslogISO.FindStringSubmatch(l.rest); m != nil {
 		l.rec.At = parseISO(m[1])
 		l.cut(len(m[0]))
-		l.indents, l.written = true, true
+		l.indents = true
 		return m[3], true
 	}
 	if m := syslogShort.FindStringSubmatch(l.rest); m != nil {
 		l.rec.At = y.short(m[1])
 		l.cut(len(m[0]))
-		l.indents, l.written = true, true
+		l.indents = true
 		return m[3], true
+	}
+	return l.otherSyslog()
+}
+
+// otherSyslog takes off the rarer forms: journalctl's short-full, with-unit and
+// short-unix, and RFC 5424.
+func (l *line) otherSyslog() (identifier string, ok bool) {
+	cut := func(m []string, at time.Time, identifier string) (string, bool) {
+		l.rec.At = at
+		l.cut(len(m[0]))
+		l.indents = true
+		return identifier, true
+	}
+	if m := syslogFull.FindStringSubmatch(l.rest); m != nil {
+		at, err := time.Parse("2006-01-02 15:04:05 MST", m[1]+" "+m[2])
+		if err != nil {
+			at, _ = time.Parse("2006-01-02 15:04:05 -0700", m[1]+" "+m[2]) // zero when it is neither
+		}
+		return cut(m, at.UTC(), m[4])
+	}
+	if m := syslogUnix.FindStringSubmatch(l.rest); m != nil {
+		sec, frac, _ := strings.Cut(m[1], ".")
+		s, _ := strconv.ParseInt(sec, 10, 64)   // eleven digits
+		us, _ := strconv.ParseInt(frac, 10, 64) // six digits
+		return cut(m, time.Unix(s, us*1000).UTC(), m[3])
+	}
+	if m := syslog5424.FindStringSubmatch(l.rest); m != nil {
+		return cut(m, parseISO(m[1]), m[3])
 	}
 	return "", false
 }
