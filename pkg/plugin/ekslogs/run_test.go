@@ -24,10 +24,10 @@ type call struct {
 
 func plugin(t *testing.T, api *fakeAPI, args ...string) call {
 	t.Helper()
-	return pluginContext(t, t.Context(), api, args...)
+	return pluginContext(t.Context(), t, api, args...)
 }
 
-func pluginContext(t *testing.T, ctx context.Context, api *fakeAPI, args ...string) call {
+func pluginContext(ctx context.Context, t *testing.T, api *fakeAPI, args ...string) call {
 	t.Helper()
 	dir := t.TempDir()
 	var out, errOut bytes.Buffer
@@ -183,7 +183,7 @@ func TestCtrlCCleansUpWhatIsOurs(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	// The agent never ends.
 	api.agent = func(*v1alpha1.NodeDiagnostic) { cancel(errInterrupted) }
-	got := pluginContext(t, ctx, api, "a")
+	got := pluginContext(ctx, t, api, "a")
 	got.want(t, exitInterrupted, "interrupted")
 	if api.object("a") != nil {
 		t.Error("the NodeDiagnostic was left behind")

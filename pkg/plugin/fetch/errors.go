@@ -93,8 +93,6 @@ func retryable(err error) bool {
 			return true
 		}
 		return false
-	case errors.Is(err, errChanged):
-		return err == errChanged
 	}
 	return true
 }

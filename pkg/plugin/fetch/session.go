@@ -154,7 +154,7 @@ func (s *session) changed() error {
 func (s *session) restarted() error {
 	s.restarts++
 	if s.restarts > maxRestarts {
-		return fmt.Errorf("%w %d times: something keeps writing it anew", errChanged, s.restarts)
+		return &ResponseError{Message: fmt.Sprintf("it was replaced %d times while it was being read; something keeps writing it anew", s.restarts)}
 	}
 	return s.restart()
 }

@@ -27,15 +27,15 @@ func newFleet(ctx context.Context, cfg *rest.Config, model string, n int) (*flee
 	if err != nil {
 		return nil, err
 	}
-	real, err := modelNode(ctx, client, model)
+	like, err := modelNode(ctx, client, model)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	f := &fleet{client: client, cancel: cancel}
 	for i := range n {
-		name := fmt.Sprintf("bench-%s-%02d", real.Name, i)
-		if err := f.add(ctx, name, real); err != nil {
+		name := fmt.Sprintf("bench-%s-%02d", like.Name, i)
+		if err := f.add(ctx, name, like); err != nil {
 			f.remove()
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func modelNode(ctx context.Context, client kubernetes.Interface, name string) (*
 	return nil, errors.New("no node is Ready")
 }
 
-func (f *fleet) add(ctx context.Context, name string, real *corev1.Node) error {
+func (f *fleet) add(ctx context.Context, name string, like *corev1.Node) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"ekslogs.io/bench": "true"}}}
 	// Nothing may be scheduled to it: its kubelet knows nothing of it.
 	node.Spec.Taints = []corev1.Taint{{Key: "ekslogs.io/bench", Effect: corev1.TaintEffectNoSchedule}}
@@ -72,8 +72,8 @@ func (f *fleet) add(ctx context.Context, name string, real *corev1.Node) error {
 	}
 	f.names = append(f.names, name)
 	now := metav1.Now()
-	made.Status.Addresses = real.Status.Addresses
-	made.Status.DaemonEndpoints = real.Status.DaemonEndpoints
+	made.Status.Addresses = like.Status.Addresses
+	made.Status.DaemonEndpoints = like.Status.DaemonEndpoints
 	made.Status.Conditions = []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: now, LastTransitionTime: now},
 		// The sign of life that agents give.
