@@ -107,6 +107,8 @@ func fitDaemonSet(t *testing.T, doc string, flags []string) string {
 		t.Fatalf("packaging/node-agent.yaml: %v", err)
 	}
 	pod := &ds.Spec.Template.Spec
+	// Tests make Node objects that no machine stands behind.
+	pod.NodeSelector["kubernetes.io/hostname"] = node
 	container := &pod.Containers[0]
 	container.Image, container.ImagePullPolicy = agentImage, corev1.PullNever
 	container.Args = append(container.Args, flags...)
