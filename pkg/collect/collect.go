@@ -64,7 +64,7 @@ func collectInto(ctx context.Context, opts *Options, t *target, table []entry, f
 	a.space = sp
 	red := redact.New()
 	abandoned := a.collect(ctx, opts, e, table, red)
-	cleanup := e.scratch.remove()
+	cleanup := e.litter.remove()
 	if err := ctx.Err(); err != nil {
 		return Result{}, errors.Join(context.Cause(ctx), arch.abort())
 	}
@@ -81,7 +81,7 @@ func collectInto(ctx context.Context, opts *Options, t *target, table []entry, f
 	}
 	res := a.result()
 	if cleanup != nil {
-		res.Errors = append(res.Errors, fmt.Sprintf("temporary folder on the host: %v", cleanup))
+		res.Errors = append(res.Errors, fmt.Sprintf("temporary files on the host: %v", cleanup))
 	}
 	res.Path, res.SHA256, res.Bytes, res.Duration = opts.Output, sum, size, time.Since(start)
 	return res, nil

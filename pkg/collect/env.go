@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"os"
 	"strings"
 	"time"
 
@@ -23,15 +22,13 @@ type env struct {
 	platform platform
 	kubelet  kubelet
 	ctrd     containerd
-	// scratch is a folder of the host for programs that write a file, made when it is
-	// first asked for.
-	scratch *scratchDir
+	litter   *litter
 }
 
 // newEnv looks at the host: what it is, and where its kubelet and containerd have
 // their files.
 func newEnv(ctx context.Context, o *Options) *env {
-	e := &env{host: o.Host, node: o.Node, since: o.Since, scratch: &scratchDir{host: o.Host}}
+	e := &env{host: o.Host, node: o.Node, since: o.Since, litter: &litter{host: o.Host}}
 	e.live = isLive(o.Host)
 	if e.node == "" {
 		e.node, _ = o.Host.ReadString("/proc/sys/kernel/hostname")
@@ -127,40 +124,4 @@ var (
 func hostFact(h *host.Host, path string) string {
 	s, _ := h.ReadString(path)
 	return s
-}
-
-// scratchDir is a folder in the host's /tmp.
-type scratchDir struct {
-	host *host.Host
-	name string
-}
-
-// path makes the folder and returns its name on the host.
-func (s *scratchDir) path() (string, error) {
-	if s.name != "" {
-		return "/" + s.name, nil
-	}
-	root, err := os.OpenRoot(s.host.Root())
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	name := "tmp/.node-agent-" + randomID()
-	if err := root.Mkdir(name, 0o700); err != nil {
-		return "", err
-	}
-	s.name = name
-	return "/" + name, nil
-}
-
-func (s *scratchDir) remove() error {
-	if s.name == "" {
-		return nil
-	}
-	root, err := os.OpenRoot(s.host.Root())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return root.RemoveAll(s.name)
 }

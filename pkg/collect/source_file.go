@@ -21,8 +21,6 @@ type fileSource struct {
 	paths func(*env) []string
 	// all joins all that exist instead, each under a line with its name.
 	all bool
-	// after is run when the file was read.
-	after func()
 }
 
 // file is an entry for the first of the host's files that exists.
@@ -43,9 +41,6 @@ func files(path string, from func(*env) []string) entry {
 func (fileSource) kind() bundle.Source { return bundle.SourceFile }
 
 func (s fileSource) fetch(ctx context.Context, e *env, out *sink) error {
-	if s.after != nil {
-		defer s.after()
-	}
 	var missing []string
 	found := false
 	for _, p := range s.paths(e) {

@@ -3,8 +3,6 @@ package collect
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
@@ -19,25 +17,13 @@ func producer(prefix, log, name string, timeout time.Duration, argv func(tmp str
 		if _, err := e.host.LookPath(program); err != nil {
 			return nil, absentError{err.Error()}
 		}
-		dir, err := e.scratch.path()
+		dir, err := e.litter.folder()
 		if err != nil {
 			return nil, fmt.Errorf("folder for %s on the host: %w", program, err)
 		}
 		tmp := dir + "/" + name
-		made := entry{path: prefix + name, timeout: fileTimeout, bytes: logBytes, src: fileSource{
-			paths: func(*env) []string { return []string{tmp} },
-			after: func() { removeOnHost(e, tmp) },
-		}}
+		made := entry{path: prefix + name, timeout: fileTimeout, bytes: logBytes, src: fileSource{paths: func(*env) []string { return []string{tmp} }}}
 		return []entry{command(prefix+log, argv(tmp)...).within(timeout), made}, nil
 	}
 	return n
-}
-
-// removeOnHost removes a file that a program has made for us. That it stays is no
-// reason to fail: the scratch folder goes as a whole at the end.
-func removeOnHost(e *env, path string) {
-	if root, err := os.OpenRoot(e.host.Root()); err == nil {
-		_ = root.Remove(strings.TrimPrefix(path, "/"))
-		_ = root.Close()
-	}
 }

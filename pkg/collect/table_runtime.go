@@ -123,21 +123,16 @@ func stacks() entry {
 		}
 		name := fmt.Sprintf("containerd.%d.stacks.log", pid)
 		path := "/tmp/" + name
-		before := e.host.Exists(path)
+		if !e.host.Exists(path) {
+			e.litter.add(path) // one that was there before is not ours
+		}
 		if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 			return nil, fmt.Errorf("signal USR1 to containerd: %w", err)
 		}
 		if err := waitForFile(ctx, e, path); err != nil {
 			return nil, err
 		}
-		f := entry{path: "containerd/" + name, timeout: defaultTimeout, src: fileSource{
-			paths: func(*env) []string { return []string{path} },
-			after: func() {
-				if !before {
-					removeOnHost(e, path)
-				}
-			},
-		}}
+		f := file("containerd/"+name, path)
 		return []entry{f}, nil
 	}
 	return n

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -144,8 +144,9 @@ func (h *Host) sysProcAttr() *syscall.SysProcAttr {
 // gate passes writes on until it is shut, so that an abandoned child's output
 // goes nowhere.
 type gate struct {
+	mu     sync.Mutex
 	w      io.Writer
-	closed atomic.Bool
+	closed bool
 }
 
 func newGate(w io.Writer) *gate {
@@ -155,10 +156,17 @@ func newGate(w io.Writer) *gate {
 	return &gate{w: w}
 }
 
-func (g *gate) shut() { g.closed.Store(true) }
+// shut waits for a write in progress.
+func (g *gate) shut() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+}
 
 func (g *gate) Write(p []byte) (int, error) {
-	if g.closed.Load() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
 		return 0, os.ErrClosed
 	}
 	return g.w.Write(p)
