@@ -146,15 +146,21 @@ func TestReplayFindsKernelCasesInEveryShape(t *testing.T) {
 		"raw kmsg": func(i int, m string) string {
 			return fmt.Sprintf("4,%d,%d,-,caller=T%d;%s", 100+i, 5000000+i*100, 7+i, strings.ReplaceAll(m, "\n", `\x0a`))
 		},
-		"dmesg":            func(i int, m string) string { return indented(fmt.Sprintf("[    5.%06d] ", i*100), m) },
-		"dmesg, caller":    func(i int, m string) string { return indented(fmt.Sprintf("[    5.%06d][ T%d] ", i*100, 7+i), m) },
-		"dmesg -T":         func(_ int, m string) string { return indented("[Mon Aug  5 03:54:13 2024] ", m) },
-		"dmesg -x":         func(i int, m string) string { return indented(fmt.Sprintf("kern  :warn  : [    5.%06d] ", i*100), m) },
-		"dmesg iso":        func(i int, m string) string { return indented(fmt.Sprintf("2025-01-21T04:41:44,%06d+00:00 ", i*100), m) },
-		"journal short":    func(_ int, m string) string { return indented("Aug 10 15:36:05 node-a kernel: ", m) },
-		"journal precise":  func(i int, m string) string { return indented(fmt.Sprintf("Aug 10 15:36:05.%06d node-a kernel: ", i*100), m) },
-		"journal iso":      func(_ int, m string) string { return indented("2025-08-10T15:36:05+0200 node-a kernel: ", m) },
-		"syslog, uptime":   func(i int, m string) string { return indented(fmt.Sprintf("Aug 10 15:36:05 node-a kernel: [    5.%06d] ", i*100), m) },
+		"dmesg":         func(i int, m string) string { return indented(fmt.Sprintf("[    5.%06d] ", i*100), m) },
+		"dmesg, caller": func(i int, m string) string { return indented(fmt.Sprintf("[    5.%06d][ T%d] ", i*100, 7+i), m) },
+		"dmesg -T":      func(_ int, m string) string { return indented("[Mon Aug  5 03:54:13 2024] ", m) },
+		"dmesg -x":      func(i int, m string) string { return indented(fmt.Sprintf("kern  :warn  : [    5.%06d] ", i*100), m) },
+		"dmesg iso": func(i int, m string) string {
+			return indented(fmt.Sprintf("2025-01-21T04:41:44,%06d+00:00 ", i*100), m)
+		},
+		"journal short": func(_ int, m string) string { return indented("Aug 10 15:36:05 node-a kernel: ", m) },
+		"journal precise": func(i int, m string) string {
+			return indented(fmt.Sprintf("Aug 10 15:36:05.%06d node-a kernel: ", i*100), m)
+		},
+		"journal iso": func(_ int, m string) string { return indented("2025-08-10T15:36:05+0200 node-a kernel: ", m) },
+		"syslog, uptime": func(i int, m string) string {
+			return indented(fmt.Sprintf("Aug 10 15:36:05 node-a kernel: [    5.%06d] ", i*100), m)
+		},
 		"syslog priority":  func(i int, m string) string { return indented(fmt.Sprintf("<4>[    5.%06d] ", i*100), m) },
 		"journal json":     func(i int, m string) string { return journalJSON(i, m, false) },
 		"journal json raw": func(i int, m string) string { return journalJSON(i, m, true) },

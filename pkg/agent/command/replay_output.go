@@ -23,6 +23,8 @@ type replayLine struct {
 	Origin    health.Origin        `json:"origin"`
 	At        string               `json:"at"`
 	Line      int                  `json:"line"`
+	// File is the file of the bundle that Line counts in; absent for a single text.
+	File string `json:"file,omitempty"`
 }
 
 // findingPrinter prints findings as they come: each incident once, unless all are
@@ -31,7 +33,7 @@ type findingPrinter struct {
 	out  io.Writer
 	json bool
 	all  bool
-	// file precedes each line of text, where there are several files.
+	// file is the file that is being read, where there are several.
 	file string
 	told map[incidentKey]bool
 }
@@ -58,7 +60,7 @@ func (p *findingPrinter) findings(found []health.Finding) error {
 func (p *findingPrinter) print(f health.Finding) error {
 	line := replayLine{
 		Reason: f.Reason, Severity: f.Severity, Condition: f.Condition, Subject: f.Subject,
-		Message: f.Message, Fields: f.Fields, Origin: f.Origin,
+		Message: f.Message, Fields: f.Fields, Origin: f.Origin, File: p.file,
 	}
 	if line.Fields == nil {
 		line.Fields = map[string]any{}
@@ -77,9 +79,9 @@ func (p *findingPrinter) print(f health.Finding) error {
 		_, err = p.out.Write(append(b, '\n'))
 		return err
 	}
-	where := p.file
-	if line.Line > 0 {
-		where += strconv.Itoa(line.Line)
+	where := strconv.Itoa(line.Line)
+	if p.file != "" {
+		where = p.file + ":" + where
 	}
 	if line.Subject != "" {
 		line.Subject = " [" + line.Subject + "]"

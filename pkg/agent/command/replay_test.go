@@ -1,10 +1,17 @@
 package command
 
 import (
+	"archive/tar"
+	"bufio"
 	"bytes"
+	"compress/gzip"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -144,5 +151,83 @@ func TestReplayRefusesFlagsThatDoNotGoTogether(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err == nil {
 			t.Errorf("replay %q: no error", args)
 		}
+	}
+}
+
+func TestReplayTellsWhileThePipeIsOpen(t *testing.T) {
+	in, write := io.Pipe()
+	read, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	root := New(genericiooptions.IOStreams{In: in, Out: out, ErrOut: io.Discard})
+	root.SetArgs([]string{"replay", "-o", "json", "-"})
+	done := make(chan error, 1)
+	go func() { done <- root.ExecuteContext(ctx) }()
+
+	lines := bufio.NewScanner(read)
+	for _, text := range []string{
+		"VFS: file-max limit 7 reached\n",                                      // told at once
+		"[   12.345678] INFO: rcu_sched detected stalls on CPUs/tasks: { 0}\n", // waits for more lines, for a moment
+	} {
+		if _, err := io.WriteString(write, text); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() {
+			t.Fatalf("nothing is told of %q: %v", text, lines.Err())
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("replay ended with %v", err)
+	}
+	write.Close()
+}
+
+func TestReplayOfABundleReadsItsLogs(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "node-a-logs.tar.gz")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	for _, file := range []struct{ name, text string }{
+		{"./kernel/dmesg.current", "[ 1.5] VFS: file-max limit 7 reached\n"},
+		{"./kernel/dmesg.human.current", "[Mon Aug  5 03:54:13 2024] VFS: file-max limit 7 reached\n"},
+		{"./kubelet/kubelet.log", "2024-10-01T11:34:07.899178+0000 node-a kubelet[1914]: PLEG is not healthy: pleg was last seen active 4m1s ago; threshold is 3m0s\n"},
+		{"./var_log/aws-routed-eni/ipamd.log", "{\"level\":\"error\",\"msg\":\"InsufficientCidrBlocks\"}\n"},
+		{"./system/ps.txt", "VFS: file-max limit 7 reached\n"},
+	} {
+		if err := w.WriteHeader(&tar.Header{Name: file.name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(file.text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, file.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	var out bytes.Buffer
+	root := New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: io.Discard})
+	root.SetArgs([]string{"replay", "-o", "json", "--all", name})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for l := range strings.Lines(out.String()) {
+		var line replayLine
+		if err := json.Unmarshal([]byte(l), &line); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, line.Reason+" "+line.File)
+	}
+	want := []string{
+		"FileHandlesExhausted kernel/dmesg.human.current",
+		"PLEGUnhealthy kubelet/kubelet.log",
+		"IPAMDNoIPs var_log/aws-routed-eni/ipamd.log",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
