@@ -131,6 +131,9 @@ func (p *Pipeline) route(r host.Record) (host.Record, *lane) {
 // advance moves the clock of the records on, and returns what has become due.
 func (p *Pipeline) advance(now time.Time) []health.Finding {
 	if now.IsZero() {
+		now = p.clock // it happened when the record before it did
+	}
+	if now.IsZero() {
 		return nil
 	}
 	back := now.Before(p.clock.Add(-time.Minute))

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,22 @@ func TestEveryReasonFoundInLogsIsInTheCatalogue(t *testing.T) {
 		if _, ok := c.Lookup(code); !ok {
 			t.Errorf("%s is not in the catalogue", code)
 		}
+	}
+}
+
+func TestWhatWaitsIsBoundedWithoutAnyTimes(t *testing.T) {
+	p := newPipeline(t, Options{})
+	told := 0
+	for i := range 3000 {
+		r := host.Record{Source: host.SourceKmsg, Kernel: true, Message: fmt.Sprintf("nfs: server s%d not responding, still trying", i)}
+		told += len(p.Detect(r))
+	}
+	rest := len(p.Flush(time.Time{}))
+	if told+rest != 3000 {
+		t.Errorf("%d findings of 3000", told+rest)
+	}
+	if rest > 200 {
+		t.Errorf("%d findings waited at the same time", rest)
 	}
 }
 
