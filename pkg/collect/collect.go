@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -51,13 +52,13 @@ func collectTable(ctx context.Context, opts Options, table []entry) (res Result,
 
 func collectInto(ctx context.Context, opts *Options, t *target, table []entry, findings []byte) (Result, error) {
 	start := time.Now()
-	sp := newSpace(t.dir, opts.Output)
-	if err := sp.begin(); err != nil {
-		return Result{}, err
-	}
 	arch, err := newArchive(t, start)
 	if err != nil {
 		return Result{}, err
+	}
+	sp := newSpace(t.dir, filepath.Dir(opts.Output))
+	if err := sp.begin(); err != nil {
+		return Result{}, errors.Join(err, arch.abort())
 	}
 	e := newEnv(ctx, opts)
 	a := newAssembler(arch, opts, e, start)

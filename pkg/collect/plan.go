@@ -3,6 +3,8 @@ package collect
 import (
 	"cmp"
 	"context"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
@@ -15,9 +17,11 @@ type PlanItem struct {
 	// Source is the kind of source, From the file, command line or URL.
 	Source bundle.Source
 	From   string
-	// Bytes is the estimated size: what a file has now, at most the bound. -1 means
-	// that only collecting it would tell.
+	// Bytes is the estimated size: what a file has now, at most the bound.
 	Bytes int64
+	// Rough says that Bytes is what such a source commonly gives: only running it
+	// would tell.
+	Rough bool
 	// Limit is the bound, in bytes, of what is kept.
 	Limit int64
 	// Absent says why the host does not have it; empty if it does, or may.
@@ -41,14 +45,29 @@ func Plan(ctx context.Context, opts Options) ([]PlanItem, error) {
 	return out, nil
 }
 
+// roughBytes is what a kind of source commonly gives on a node.
+func roughBytes(kind bundle.Source) int64 {
+	switch kind {
+	case bundle.SourceJournal:
+		return 1 << 20
+	case bundle.SourceHTTP, bundle.SourceAPI:
+		return 16 << 10
+	}
+	return 8 << 10
+}
+
 func (e *env) plan(ctx context.Context, n entry) []PlanItem {
-	it := PlanItem{Path: safePath(n.path), Category: string(n.category), Source: n.kind, Bytes: -1, Limit: cmp.Or(n.bytes, defaultBytes)}
+	it := PlanItem{Path: safePath(n.path), Category: string(n.category), Source: n.kind, Limit: cmp.Or(n.bytes, defaultBytes)}
+	if n.src != nil {
+		it.Source = n.src.kind()
+	}
 	if n.on != nil && !n.on.ok(e) {
 		it.Absent = "only on " + n.on.name
 		return []PlanItem{it}
 	}
 	if n.expand != nil {
 		if n.acts {
+			it.Bytes, it.Rough = roughBytes(it.Source), true
 			return []PlanItem{it}
 		}
 		more, err := n.expand(ctx, e)
@@ -62,8 +81,10 @@ func (e *env) plan(ctx context.Context, n entry) []PlanItem {
 		}
 		return out
 	}
-	it.Source = n.src.kind()
 	e.describe(&it, n.src)
+	if it.Bytes == 0 && it.Absent == "" && it.Source != bundle.SourceFile {
+		it.Bytes, it.Rough = roughBytes(it.Source), true
+	}
 	return []PlanItem{it}
 }
 
@@ -89,7 +110,7 @@ func (e *env) describe(it *PlanItem, s source) {
 		}
 	case firstSource:
 		for _, alternative := range s {
-			it.Absent = ""
+			it.Absent, it.Source = "", alternative.kind()
 			if e.describe(it, alternative); it.Absent == "" {
 				return
 			}
@@ -104,17 +125,27 @@ func (e *env) describeFile(it *PlanItem, s fileSource) {
 		if err != nil {
 			continue
 		}
-		info, err := f.Stat()
+		size, err := measure(f, it.Limit)
 		_ = f.Close()
 		if err != nil {
 			continue
 		}
 		it.Absent, it.From = "", strings.TrimSpace(it.From+" "+p)
-		if info.Size() > 0 {
-			it.Bytes = min(it.Limit, max(it.Bytes, 0)+info.Size())
-		}
+		it.Bytes = min(it.Limit, it.Bytes+size)
 		if !s.all {
 			return
 		}
 	}
+}
+
+// measure returns the size of a file; those of /proc tell it only by being read.
+func measure(f *os.File, limit int64) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() > 0 {
+		return info.Size(), nil
+	}
+	return io.Copy(io.Discard, io.LimitReader(f, min(limit, 1<<20)))
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,6 +175,7 @@ func (r *runner) report(n entry, out *sink, start time.Time, err error) {
 			a, _ = r.red.String(a)
 			it.Argv = append(it.Argv, a)
 		}
+		it.Source = cmp.Or(out.kind, it.Source)
 		it.Redactions = out.redactions()
 		res.spool = out.spool
 	}

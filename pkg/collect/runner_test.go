@@ -41,7 +41,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		sequence("several", []string{"sh", "-c", "echo one"}, []string{"sh", "-c", "exit 1"}, []string{"no-such-program-anywhere"}),
 		sequence("all fail", []string{"sh", "-c", "exit 1"}),
 		sequence("all missing", []string{"no-such-program-anywhere"}),
-		firstOf(sh("fallback", "exit 1"), sh("", "echo from the second")),
+		firstOf(file("fallback", "/no/such/file"), sh("", "exit 1"), sh("", "echo from the last")),
 	)
 	c := collectTest(t, Options{Host: thisMachine(t)}, table)
 	for _, tc := range []struct {
@@ -63,7 +63,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		{"several", bundle.StatusOK, -1, "### sh -c echo one\none\n", ""},
 		{"all fail", bundle.StatusFailed, -1, "### sh -c exit 1\n", "exit status 1"},
 		{"all missing", bundle.StatusAbsent, -1, "", "not installed"},
-		{"fallback", bundle.StatusOK, 0, "from the second\n", ""},
+		{"fallback", bundle.StatusOK, 0, "from the last\n", ""},
 	} {
 		it := c.item(t, tc.path)
 		exit := -1
@@ -84,6 +84,9 @@ func TestHowCommandsEnd(t *testing.T) {
 	}
 	if it := c.item(t, "secret in argv"); strings.Contains(strings.Join(it.Argv, " "), "hunter2") || len(it.Argv) != 3 {
 		t.Errorf("argv: %q", it.Argv)
+	}
+	if it := c.item(t, "fallback"); it.Source != bundle.SourceCommand || it.From != "" {
+		t.Errorf("fallback: %+v, want the source that was used", it)
 	}
 	grepAll(t, c.dir, "hunter2")
 	if c.res.Failed != 5 || len(c.res.Errors) != 5 || c.res.Abandoned != 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
 	"github.com/ekslogs/ekslogs/pkg/collect/redact"
 )
 

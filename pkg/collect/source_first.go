@@ -16,9 +16,9 @@ func (f firstSource) kind() bundle.Source { return f[0].kind() }
 func (f firstSource) fetch(ctx context.Context, e *env, out *sink) error {
 	var failed error
 	var reasons []string
-	for _, s := range f {
-		out.note(func(s *sink) { s.exit, s.argv, s.from = nil, nil, "" })
-		err := s.fetch(ctx, e, out)
+	for _, src := range f {
+		out.note(func(s *sink) { s.exit, s.argv, s.from, s.kind = nil, nil, "", src.kind() })
+		err := src.fetch(ctx, e, out)
 		if out.written() > 0 || ctx.Err() != nil {
 			return err
 		}

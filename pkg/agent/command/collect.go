@@ -168,27 +168,25 @@ func (o *collectOptions) plan(cmd *cobra.Command) error {
 	}
 	w := tabwriter.NewWriter(o.streams.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "CATEGORY\tPATH\tBYTES\tBOUND\tSOURCE\tFROM")
-	var known int64
-	var unknown, absent int
+	var total int64
+	var absent int
 	for _, it := range items {
 		size, from := byteSize(it.Bytes), it.From
 		switch {
 		case it.Absent != "":
 			size, from = "-", "absent: "+it.Absent
 			absent++
-		case it.Bytes < 0:
-			size = "?"
-			unknown++
-		default:
-			known += it.Bytes
+		case it.Rough:
+			size = "~" + size
 		}
+		total += it.Bytes
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", it.Category, it.Path, size, byteSize(it.Limit), it.Source, from)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.streams.ErrOut, "%d entries: files of %s together before compression, %d whose size only collecting tells, %d absent\n",
-		len(items), byteSize(known), unknown, absent)
+	fmt.Fprintf(o.streams.ErrOut, "%d entries, about %s before compression; %d are absent here; ~ marks what only running it would tell\n",
+		len(items), byteSize(total), absent)
 	return nil
 }
 
