@@ -168,7 +168,7 @@ func TestABundleIsSentToAURL(t *testing.T) {
 		if refused.Reason != v1alpha1.ReasonFailure || !strings.Contains(refused.Message, "403 Forbidden: AccessDenied: Request has expired") || strings.Contains(refused.Message, signature) {
 			t.Errorf("%+v", refused)
 		}
-		if left := e.enter("find", "/var/log/support", "/var/lib/node-agent/uploads", "-type", "f"); left != "" {
+		if left := e.enter("find", "/var/log", "/var/lib/node-agent", "-name", "*"+node+"-logs*"); left != "" {
 			t.Errorf("left on the node: %s", left)
 		}
 	})
