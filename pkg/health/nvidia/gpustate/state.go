@@ -43,8 +43,6 @@ type GPU struct {
 	RetiredPages *int `json:"retiredPages,omitempty"`
 	// Links are the NVLinks by number; true is active.
 	Links map[int]bool `json:"links,omitempty"`
-	// LinkErrors are the sums of each link's replay, recovery and CRC errors.
-	LinkErrors map[int]uint64 `json:"linkErrors,omitempty"`
 	Fabric     *Fabric        `json:"fabric,omitempty"`
 	// ClockReasons is the mask nvmlClocksEventReason*.
 	ClockReasons *uint64 `json:"clockReasons,omitempty"`

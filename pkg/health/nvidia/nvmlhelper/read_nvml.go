@@ -122,16 +122,9 @@ func (r *reader) links(d nvml.Device) {
 			return
 		}
 		if r.g.Links == nil {
-			r.g.Links, r.g.LinkErrors = map[int]bool{}, map[int]uint64{}
+			r.g.Links = map[int]bool{}
 		}
 		r.g.Links[link] = state == nvml.FEATURE_ENABLED
-		var sum uint64
-		for _, counter := range []nvml.NvLinkErrorCounter{nvml.NVLINK_ERROR_DL_REPLAY, nvml.NVLINK_ERROR_DL_RECOVERY, nvml.NVLINK_ERROR_DL_CRC_FLIT} {
-			if v, ret := d.GetNvLinkErrorCounter(link, counter); r.ok(ret) {
-				sum += v
-			}
-		}
-		r.g.LinkErrors[link] = sum
 	}
 }
 

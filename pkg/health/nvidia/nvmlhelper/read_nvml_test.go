@@ -47,7 +47,6 @@ func mockLibrary(s *mock.Server, ret nvml.Return) *nvmlLibrary {
 			}
 			return nvml.FEATURE_ENABLED, ret
 		}
-		d.GetNvLinkErrorCounterFunc = func(int, nvml.NvLinkErrorCounter) (uint64, nvml.Return) { return 1, ret }
 		d.GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0x40, ret }
 		d.GetCurrentClocksThrottleReasonsFunc = func() (uint64, nvml.Return) { return 0x80, ret }
 		d.GetFieldValuesFunc = func(values []nvml.FieldValue) nvml.Return {
@@ -76,7 +75,7 @@ func TestReadingEveryServer(t *testing.T) {
 			if r := g.Rows; r.Correctable != 1 || r.Uncorrectable != 2 || !r.Pending || r.Failure || *r.Exhausted != 1 {
 				t.Errorf("rows %+v", r)
 			}
-			if len(g.Links) != 18 || !g.Links[7] || g.LinkErrors[7] != 3 || *g.RetiredPages != 4 || *g.ClockReasons != 0x40 || *g.Recovery != nvidia.RecoveryDrainAndReset || g.Fabric.State != 3 {
+			if len(g.Links) != 18 || !g.Links[7] || *g.RetiredPages != 4 || *g.ClockReasons != 0x40 || *g.Recovery != nvidia.RecoveryDrainAndReset || g.Fabric.State != 3 {
 				t.Errorf("GPU %+v", g)
 			}
 		})
