@@ -42,8 +42,8 @@ type GPU struct {
 	// RetiredPages is how many pages of memory are retired (before Ampere).
 	RetiredPages *int `json:"retiredPages,omitempty"`
 	// Links are the NVLinks by number; true is active.
-	Links map[int]bool `json:"links,omitempty"`
-	Fabric     *Fabric        `json:"fabric,omitempty"`
+	Links  map[int]bool `json:"links,omitempty"`
+	Fabric *Fabric      `json:"fabric,omitempty"`
 	// ClockReasons is the mask nvmlClocksEventReason*.
 	ClockReasons *uint64 `json:"clockReasons,omitempty"`
 	// PCIeReplays counts since the driver was loaded.
