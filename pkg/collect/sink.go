@@ -42,6 +42,8 @@ type sink struct {
 	exit    *int
 	argv    []string
 	from    string
+	// kind is the kind of the source that was used, where there is a choice.
+	kind bundle.Source
 }
 
 func newSink(red *redact.Redactor, limit int64, sp *space, newFile func() (*os.File, error)) *sink {

@@ -42,7 +42,20 @@ func matchNamed(b []byte, sep, after int) (match, bool) {
 		}
 		return match{}, false
 	}
+	if p.lineStart && string(p.name) == "passwd" && nameService(b[skipBlank(b, after):]) {
+		return match{}, false
+	}
 	return valueOf(b, after, kind, p, b[sep])
+}
+
+// nameService says that a line "passwd: files systemd" is of nsswitch.conf(5).
+func nameService(b []byte) bool {
+	for _, s := range []string{"files", "compat", "sss", "systemd", "db"} {
+		if bytes.HasPrefix(b, []byte(s)) && (len(b) == len(s) || b[len(s)] == ' ' || b[len(s)] == '\n') {
+			return true
+		}
+	}
+	return false
 }
 
 // matchEncoded: NAME%3Dvalue in a URL within a URL.

@@ -94,6 +94,7 @@ func TestOrdinaryTextIsNotTouched(t *testing.T) {
 		"eyJ is how JSON begins; eyJhbGciOi without dots is no web token",
 		"http://host:8080/path https://[::1]:443/ user@host",
 		"Environment=PASSWORD=${PASSWORD}\n",
+		"passwd:         files systemd\nshadow: files\n",
 		"kubectl ekslogs: token is REDACTED-token-12345678 now, token=REDACTED-token-12345678\n",
 		"\xff\xfe\x00=\x00:\x00 --\x00 invalid",
 	} {
