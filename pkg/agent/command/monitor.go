@@ -12,6 +12,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/internal/version"
 	"github.com/ekslogs/ekslogs/pkg/agent"
+	"github.com/ekslogs/ekslogs/pkg/agent/checks"
 	"github.com/ekslogs/ekslogs/pkg/agent/config"
 	"github.com/ekslogs/ekslogs/pkg/agent/gpu"
 	"github.com/ekslogs/ekslogs/pkg/agent/metrics"
@@ -79,7 +80,9 @@ func (o *monitorOptions) components(h *host.Host, node, stateDir string, cfg *re
 		Host: h, Node: node, Version: version.Version(), Catalog: catalog, Core: core, Events: events,
 		StateDir: h.Path(stateDir), ConfigPath: o.configPath,
 		Detector:   func(*config.Config) (detect.Detector, error) { return o.detector(catalog, gpus.Detector()) },
-		Checks:     func(cfg *config.Config) []check.Check { return gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs) },
+		Checks: func(cfg *config.Config, memory host.Checkpoints) []check.Check {
+			return append(checks.List(cfg, checks.Options{Host: h, Catalog: catalog, Memory: memory}), gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs)...)
+		},
 		Sources:    []host.LogSource{gpus.Source()},
 		GPUs:       gpus.Verdicts,
 		Redact:     func(s string) string { s, _ = secrets.String(s); return s },

@@ -39,9 +39,9 @@ type Options struct {
 	// ConfigPath is the config file; empty for none.
 	ConfigPath string
 	// Detector makes the detector of the logs, and Checks the checks, for a config.
-	// Checks is optional.
+	// Checks is optional; it gets what outlives a restart.
 	Detector func(*config.Config) (detect.Detector, error)
-	Checks   func(*config.Config) []check.Check
+	Checks   func(*config.Config, host.Checkpoints) []check.Check
 	// Sources are logs to read beside those of every node. Optional.
 	Sources []host.LogSource
 	// GPUs are the verdicts on the GPUs, given the active findings. Optional.

@@ -274,7 +274,7 @@ func TestRunReadsLogsAndStopsCleanly(t *testing.T) {
 	fresh := New(m.opts)
 	fresh.opts.StateDir = t.TempDir()
 	ran := make(chan struct{})
-	fresh.opts.Checks = func(*config.Config) []check.Check {
+	fresh.opts.Checks = func(*config.Config, host.Checkpoints) []check.Check {
 		return []check.Check{fakeCheck{name: "once", interval: time.Second, run: func(context.Context) ([]health.Finding, error) {
 			select {
 			case <-ran:

@@ -98,7 +98,7 @@ func (m *Monitor) checks(cfg *config.Config) []check.Check {
 	if m.opts.Checks == nil {
 		return nil
 	}
-	return slices.DeleteFunc(m.opts.Checks(cfg), func(c check.Check) bool {
+	return slices.DeleteFunc(m.opts.Checks(cfg, m.checkpoints), func(c check.Check) bool {
 		return !m.isOn(c.Condition()) || !cfg.Checks[c.Name()].On()
 	})
 }

@@ -1,0 +1,29 @@
+// Package checks lists the checks of a node, with what the config decides about them.
+package checks
+
+import (
+	"github.com/ekslogs/ekslogs/pkg/agent/config"
+	"github.com/ekslogs/ekslogs/pkg/health"
+	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/kernel"
+	"github.com/ekslogs/ekslogs/pkg/host"
+	"github.com/ekslogs/ekslogs/pkg/host/proc"
+)
+
+// Options are what the checks need beside the config.
+type Options struct {
+	Host    *host.Host
+	Catalog *health.Catalog
+	// Memory keeps what must outlive a restart. Nil for a scan, which has no past.
+	Memory host.Checkpoints
+}
+
+// List returns all checks but those of accelerators, in the order in which a scan
+// shows them. The caller leaves out those of monitors that are off.
+func List(cfg *config.Config, o Options) []check.Check {
+	fresh := o.Memory == nil
+	processes := proc.NewCache(o.Host)
+	var all []check.Check
+	all = append(all, kernel.Checks(kernel.Options{Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Fresh: fresh})...)
+	return all
+}
