@@ -68,6 +68,7 @@ FUZZTIME ?= 60s
 .PHONY: nightly
 nightly: lint ## Run what is long and seldom red: lint, race detector, fuzzing, every platform
 	go test -race -count=1 ./...
+	go test -tags nightly -count=1 -run 'IsNeeded' ./pkg/agent/command
 	hack/fuzz-all $(FUZZTIME)
 	hack/build-platforms
 	$(E2E) -run . -count=3
