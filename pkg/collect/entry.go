@@ -63,12 +63,11 @@ var laneWidth = [lanes]int{laneCommand: 4, laneFile: 2, laneNetwork: 16}
 
 // The methods below return a changed copy of the entry.
 
-func (n entry) max(bytes int64) entry           { n.bytes = bytes; return n }
-func (n entry) within(d time.Duration) entry    { n.timeout = d; return n }
-func (n entry) only(c condition) entry          { n.on = &c; return n }
-func (n entry) beside() entry                   { n.lane = laneNetwork; return n }
-func (n entry) in(l lane) entry                 { n.lane = l; return n }
-func (n entry) of(c v1alpha1.LogCategory) entry { n.category = c; return n }
+func (n entry) max(bytes int64) entry        { n.bytes = bytes; return n }
+func (n entry) within(d time.Duration) entry { n.timeout = d; return n }
+func (n entry) only(c condition) entry       { n.on = &c; return n }
+func (n entry) beside() entry                { n.lane = laneNetwork; return n }
+func (n entry) in(l lane) entry              { n.lane = l; return n }
 
 // heir is an entry that n has expanded to, with n's category and bound.
 func (n entry) heir(m entry) entry {

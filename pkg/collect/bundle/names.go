@@ -55,7 +55,7 @@ func (s *sourceReader) explain(where string, err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return corrupt("%s: it ends too soon", where)
 	}
 	return corrupt("%s: %v", where, err)

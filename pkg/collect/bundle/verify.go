@@ -130,7 +130,7 @@ func (s *scan) entry(h *tar.Header, tr *tar.Reader, src *sourceReader) error {
 		}
 	} else {
 		if err := s.visit(h, name, tee); err != nil {
-			if tee.err != nil && tee.err != io.EOF {
+			if tee.err != nil && !errors.Is(tee.err, io.EOF) {
 				return src.explain(name, tee.err)
 			}
 			return err
