@@ -54,7 +54,7 @@ func (p Pools) Add(policy *Policy, f *Facts) {
 	key := PoolKey{r.Name, pool}
 	n := p[key]
 	n.Total++
-	if _, _, bad := r.earliest(f); bad {
+	if _, _, bad := r.earliest(f, ""); bad {
 		n.Unhealthy++
 	}
 	p[key] = n
@@ -93,9 +93,13 @@ func (p *Policy) PoolLabelOf(f *Facts) (label, value string, ok bool) {
 	return r.PoolLabel, pool, true
 }
 
-// earliest is the rule that allows a repair first.
-func (r *Repairer) earliest(f *Facts) (condition string, at time.Time, bad bool) {
+// earliest is the rule that allows a repair first, among those about the condition
+// named only, or all.
+func (r *Repairer) earliest(f *Facts, only string) (condition string, at time.Time, bad bool) {
 	for _, rule := range r.Rules {
+		if only != "" && rule.Condition != only {
+			continue
+		}
 		c, ok := f.Condition(rule.Condition)
 		if !ok || c.Status != rule.Status {
 			continue
@@ -120,12 +124,19 @@ func (r *Repairer) blocked(n PoolCount) bool {
 	return n.Unhealthy*100 > allowed
 }
 
-func (p *Policy) repair(f *Facts, pools Pools, _ time.Time) Repair {
+func (p *Policy) repair(f *Facts, pools Pools) Repair { return p.RepairOf(f, pools, "") }
+
+// RepairOf is when the node would be replaced if only that condition counted; empty
+// for all of them.
+func (p *Policy) RepairOf(f *Facts, pools Pools, only string) Repair {
 	r, pool := p.repairer(f)
 	if r == nil {
 		return Repair{State: RepairNone}
 	}
-	condition, at, bad := r.earliest(f)
+	condition, at, bad := r.earliest(f, only)
+	if !bad && only != "" {
+		return Repair{State: RepairNone, By: r.Name}
+	}
 	if !bad {
 		if shadowed(f) {
 			return Repair{State: RepairSilenced, By: r.Name}

@@ -88,7 +88,7 @@ func (v *View) Evaluate(f *Facts) Row {
 	r.Verdict = verdict(&r)
 	r.Heartbeat = oldestHeartbeat(&r)
 	r.Since, r.Reason, r.Message = cause(&r)
-	r.Repair = v.Policy.repair(f, v.Pools, v.Now)
+	r.Repair = v.Policy.repair(f, v.Pools)
 	return r
 }
 
