@@ -137,7 +137,7 @@ func (o *collectOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.output == "" {
-		return errors.New("name the bundle, or a folder for it, with -o: for example -o .")
+		return errors.New("name the bundle, or a folder for it, with -o (such as -o . for this folder)")
 	}
 	opts.Output = bundlePath(o.output, opts.Node)
 	p := newProgressLine(o.streams.ErrOut)
