@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/ekslogs/ekslogs/test/cluster/onenode"
 )
 
 // watched is a Node object of its own, with an agent that writes its health. The
@@ -41,8 +44,11 @@ type watched struct {
 // here on only: the ring holds what earlier tests wrote.
 func newWatched(t *testing.T, flags ...string) *watched {
 	t.Helper()
-	e := newEnv(t)
-	w := &watched{env: e, node: fmt.Sprintf("health-%x", rand.Uint32()), state: t.TempDir(), fromSeq: nextKmsgSeq(t), flags: flags}
+	c, err := onenode.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{env: &env{c, t}, node: fmt.Sprintf("health-%x", rand.Uint32()), state: t.TempDir(), fromSeq: nextKmsgSeq(t), flags: flags}
 	w.config = filepath.Join(t.TempDir(), "config.yaml")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,6 +58,9 @@ func newWatched(t *testing.T, flags ...string) *watched {
 	l.Close()
 	w.createNode()
 	t.Cleanup(func() {
+		if t.Failed() {
+			w.explain()
+		}
 		w.stop(syscall.SIGTERM)
 		w.kubectl("delete", "node", w.node, "--ignore-not-found")
 		w.kubectl("delete", "events", "-n", "default", "--field-selector", "involvedObject.name="+w.node)
@@ -77,7 +86,7 @@ func (w *watched) start() {
 	w.t.Helper()
 	w.cmd = exec.Command(program(w.Cluster, "node-agent"), append([]string{
 		"run", "--node-name", w.node, "--kubeconfig", w.Kubeconfig(), "--state-dir", w.state, "--config", w.config,
-		"--metrics-address", w.address, "--trust-userspace-kmsg", "--kmsg-from-seq", fmt.Sprint(w.fromSeq),
+		"--verbose", "--metrics-address", w.address, "--trust-userspace-kmsg", "--kmsg-from-seq", fmt.Sprint(w.fromSeq),
 	}, w.flags...)...)
 	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
 	if err := w.cmd.Start(); err != nil {
@@ -92,6 +101,20 @@ func (w *watched) stop(sig os.Signal) {
 	_ = w.cmd.Process.Signal(sig)
 	_ = w.cmd.Wait()
 	w.cmd = nil
+}
+
+// explain logs what the agent knows.
+func (w *watched) explain() {
+	for _, name := range []string{"ledger.json", "checkpoints.json"} {
+		b, err := os.ReadFile(filepath.Join(w.state, name))
+		w.t.Logf("%s: %s %v", name, b, err)
+	}
+	if resp, err := http.Get("http://" + w.address + "/metrics"); err == nil {
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		w.t.Logf("metrics:\n%s", b)
+	}
+	w.t.Logf("the Node: %+v", w.object().Status.Conditions)
 }
 
 func (w *watched) object() corev1.Node {
@@ -151,41 +174,58 @@ func (w *watched) metric(line string) bool {
 }
 
 // kmsg writes a record to the kernel's log. The kernel lets one open file write some
-// ten records each five seconds, so it is opened anew.
+// ten records each five seconds, so it is opened anew; and it drops a write now and
+// then without a word, so it is looked for.
 func kmsg(t *testing.T, text string) {
 	t.Helper()
-	f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
+	from := nextKmsgSeq(t)
+	for range 10 {
+		f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString("<2>" + text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		there := false
+		readKmsg(t, func(seq uint64, record string) { there = there || (seq >= from && strings.Contains(record, text)) })
+		if there {
+			return
+		}
 	}
-	defer f.Close()
-	if _, err := f.WriteString("<2>" + text); err != nil {
-		t.Fatal(err)
-	}
+	t.Fatal("the kernel drops what is written to /dev/kmsg")
 }
 
 // nextKmsgSeq is the sequence number that the next record of the kernel's log gets.
 func nextKmsgSeq(t *testing.T) uint64 {
 	t.Helper()
-	f, err := os.OpenFile("/dev/kmsg", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	var next uint64
+	readKmsg(t, func(seq uint64, _ string) { next = seq + 1 })
+	return next
+}
+
+// readKmsg reads what the kernel's log holds.
+func readKmsg(t *testing.T, take func(seq uint64, record string)) {
+	t.Helper()
+	fd, err := syscall.Open("/dev/kmsg", syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var next uint64
+	defer syscall.Close(fd)
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := syscall.Read(int(f.Fd()), buf)
+		n, err := syscall.Read(fd, buf)
 		switch err {
 		case nil:
 			var prio, seq uint64
 			if _, err := fmt.Sscanf(string(buf[:n]), "%d,%d,", &prio, &seq); err != nil {
 				t.Fatal(err)
 			}
-			next = seq + 1
+			take(seq, string(buf[:n]))
 		case syscall.EAGAIN:
-			return next
-		case syscall.EPIPE:
+			return
+		case syscall.EPIPE, syscall.EINTR:
 		default:
 			t.Fatal(err)
 		}
