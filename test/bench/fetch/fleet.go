@@ -27,7 +27,7 @@ func newFleet(ctx context.Context, cfg *rest.Config, model string, n int) (*flee
 	if err != nil {
 		return nil, err
 	}
-	like, err := modelNode(ctx, client, model)
+	like, err := client.CoreV1().Nodes().Get(ctx, model, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -42,24 +42,6 @@ func newFleet(ctx context.Context, cfg *rest.Config, model string, n int) (*flee
 	}
 	go f.renew(ctx)
 	return f, nil
-}
-
-func modelNode(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Node, error) {
-	if name != "" {
-		return client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	}
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		for _, c := range list.Items[i].Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return &list.Items[i], nil
-			}
-		}
-	}
-	return nil, errors.New("no node is Ready")
 }
 
 func (f *fleet) add(ctx context.Context, name string, like *corev1.Node) error {

@@ -2,24 +2,27 @@
 // to the time that an agent collects, and what twenty nodes at once cost compared
 // with one.
 //
-// It makes Node objects that point at the kubelet of a node that is there, with one
-// stand-in agent each, whose collector sleeps; all of them share that node's
+// It makes Node objects that point at the kubelet of the node of test/cluster, with
+// one stand-in agent each, whose collector sleeps; all of them share that node's
 // /var/log/support. Everything is deleted at the end.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/ekslogs/ekslogs/test/cluster/onenode"
 	"github.com/ekslogs/ekslogs/test/standin"
 )
 
@@ -41,21 +44,31 @@ func main() {
 
 func run(ctx context.Context) error {
 	b := bench{}
-	var node string
 	var nodes int
-	flag.StringVar(&b.plugin, "plugin", "bin/kubectl-ekslogs", "the plugin's binary")
-	flag.StringVar(&b.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "how to reach the cluster, as its administrator")
-	flag.StringVar(&b.support, "support", "/var/log/support", "the node's folder of bundles as this process sees it, for example /proc/PID/root/var/log/support")
-	flag.StringVar(&node, "node", "", "the node whose kubelet serves them all (default: the first that is Ready)")
 	flag.IntVar(&nodes, "nodes", 20, "how many nodes at once")
 	flag.DurationVar(&b.work, "work", 3*time.Second, "how long each agent collects")
 	flag.Parse()
-	var err error
+	cluster, err := onenode.New("")
+	if err != nil {
+		return err
+	}
+	ns, err := cluster.MountNamespace()
+	if err != nil {
+		return err
+	}
+	b.kubeconfig = cluster.Kubeconfig()
+	// /proc/PID/ns/mnt → /proc/PID/root: the node's files as it sees them.
+	b.support = filepath.Join(filepath.Dir(filepath.Dir(ns)), "root/var/log/support")
+	remove, err := b.build(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	if b.cfg, err = clientcmd.BuildConfigFromFlags("", b.kubeconfig); err != nil {
 		return err
 	}
 	b.cfg.QPS = -1
-	fleet, err := newFleet(ctx, b.cfg, node, nodes)
+	fleet, err := newFleet(ctx, b.cfg, onenode.NodeName, nodes)
 	if err != nil {
 		return err
 	}
@@ -78,6 +91,21 @@ func run(ctx context.Context) error {
 	fmt.Printf("one node:   %6.2fs with an agent that takes %s: %.2fs beyond it (goal: at most 2s)\n", one.Seconds(), b.work, over.Seconds())
 	fmt.Printf("%d nodes:   %6.2fs, %.2f × one node (goal: at most 1.5)\n", nodes, all.Seconds(), all.Seconds()/one.Seconds())
 	return nil
+}
+
+// build builds the plugin, so that no stale one is measured.
+func (b *bench) build(ctx context.Context, cluster *onenode.Cluster) (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "ekslogs-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b.plugin = filepath.Join(dir, "kubectl-ekslogs")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", b.plugin, "./cmd/kubectl-ekslogs")
+	cmd.Dir, cmd.Env = cluster.Repo, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w\n%s", cmd, err, out), os.RemoveAll(dir))
+	}
+	return func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // startAgents runs one agent for each name and returns what ends them.
