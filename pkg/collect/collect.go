@@ -33,7 +33,7 @@ func collectTable(ctx context.Context, opts Options, table []entry) (res Result,
 	}
 	findings := opts.Findings
 	if findings == nil {
-		findings = []byte("[]\n")
+		findings = []byte("{}\n")
 	}
 	if !json.Valid(findings) {
 		return Result{}, errors.New("collect: Options.Findings is not JSON")

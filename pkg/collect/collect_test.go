@@ -178,7 +178,7 @@ func TestOnlyTheCategoriesAskedForAreCollected(t *testing.T) {
 func TestBundleHasItsHashBesideItAndOwnFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "here")
 	out := filepath.Join(dir, "node-logs.tar.gz")
-	c := collectTest(t, Options{Host: newFixture(t).host(), Output: out, Findings: []byte(`[{"severity":"Fatal","reason":"X","subject":"gpu0","message":"token=hunter2"}]`)}, nil)
+	c := collectTest(t, Options{Host: newFixture(t).host(), Output: out, Findings: []byte(`{"findings":[{"severity":"Fatal","reason":"X","subject":"gpu0","message":"token=hunter2"}]}`)}, nil)
 	b, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -207,6 +207,19 @@ func TestBundleHasItsHashBesideItAndOwnFiles(t *testing.T) {
 		t.Errorf("findings: %s", s)
 	}
 	onlyBundle(t, dir, "node-logs.tar.gz")
+}
+
+func TestSummaryTellsHealthyFromUnwatched(t *testing.T) {
+	for findings, want := range map[string]string{
+		"":                "not watched",
+		"{}":              "not watched",
+		`{"findings":[]}`: "no fault is known",
+		`{"findings":[{"reason":"Y\n","severity":"Warning","evidence":"seen"}]}`: "Warning Y: seen",
+	} {
+		if got := findingsText([]byte(findings)); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("findings %q: %q, want %q", findings, got, want)
+		}
+	}
 }
 
 // onlyBundle checks that nothing but the bundle is in its folder.

@@ -43,7 +43,8 @@ type Options struct {
 	// MaxBytes bounds what the bundle holds before compression; what is over it is
 	// truncated or left out. 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// Findings is a JSON list of health findings for findings.json. Nil means none.
+	// Findings is the JSON object for findings.json, with the list of health findings
+	// under "findings". Nil means that nobody watched the node.
 	Findings []byte
 	// Extra are files that the collector cannot get by itself, such as API objects.
 	Extra []ExtraFile

@@ -71,15 +71,24 @@ func summaryText(m *bundle.Manifest, findings []byte) []byte {
 // findingsText renders the findings that the caller gave. It needs only what every
 // version of them has.
 func findingsText(findings []byte) string {
-	var list []struct {
-		Severity, Condition, Reason, Subject, Message string
+	var health struct {
+		Findings *[]struct {
+			Severity, Reason, Subject, Message, Evidence string
+		}
 	}
-	if len(findings) == 0 || json.Unmarshal(findings, &list) != nil || len(list) == 0 {
-		return "  no findings were handed to the collector\n"
+	if len(findings) == 0 || json.Unmarshal(findings, &health) != nil || health.Findings == nil {
+		return "  not watched: no monitor of this agent handed findings over\n"
+	}
+	if len(*health.Findings) == 0 {
+		return "  no fault is known\n"
 	}
 	var b strings.Builder
-	for _, f := range list {
-		fmt.Fprintf(&b, "  %s %s %s: %s\n", f.Severity, f.Reason, f.Subject, oneLine(f.Message))
+	for _, f := range *health.Findings {
+		text := f.Message
+		if text == "" {
+			text = f.Evidence
+		}
+		fmt.Fprintf(&b, "  %s\n", oneLine(strings.Join(strings.Fields(f.Severity+" "+f.Reason+" "+f.Subject), " ")+": "+text))
 	}
 	return b.String()
 }

@@ -214,7 +214,7 @@ func (m *Monitor) FindingsJSON() []byte {
 		Conditions []ledger.Condition    `json:"conditions"`
 		Findings   []annotation.Finding  `json:"findings"`
 		Incidents  []annotation.Incident `json:"incidents"`
-	}{"v1", v.Conditions, v.Findings, v.Incidents}, "", "  ")
+	}{"v1", v.Conditions, append([]annotation.Finding{}, v.Findings...), v.Incidents}, "", "  ")
 	if err != nil {
 		return nil
 	}
