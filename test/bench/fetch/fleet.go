@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -48,20 +50,26 @@ func (f *fleet) add(ctx context.Context, name string, like *corev1.Node) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"ekslogs.io/bench": "true"}}}
 	// Nothing may be scheduled to it: its kubelet knows nothing of it.
 	node.Spec.Taints = []corev1.Taint{{Key: "ekslogs.io/bench", Effect: corev1.TaintEffectNoSchedule}}
-	made, err := f.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := f.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	f.names = append(f.names, name)
 	now := metav1.Now()
-	made.Status.Addresses = like.Status.Addresses
-	made.Status.DaemonEndpoints = like.Status.DaemonEndpoints
-	made.Status.Conditions = []corev1.NodeCondition{
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: now, LastTransitionTime: now},
-		// The sign of life that agents give.
-		{Type: "KernelReady", Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: now, LastTransitionTime: now},
+	node.Status = corev1.NodeStatus{
+		Addresses:       like.Status.Addresses,
+		DaemonEndpoints: like.Status.DaemonEndpoints,
+		Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: now, LastTransitionTime: now},
+			// The sign of life that agents give.
+			{Type: "KernelReady", Status: corev1.ConditionTrue, Reason: "Bench", LastHeartbeatTime: now, LastTransitionTime: now},
+		},
 	}
-	if _, err := f.client.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	// A patch, which the node controller's own writes do not get in the way of.
+	patch, err := json.Marshal(map[string]any{"status": node.Status})
+	if err != nil {
+		return err
+	}
+	if _, err := f.client.CoreV1().Nodes().PatchStatus(ctx, name, patch); err != nil {
 		return err
 	}
 	return f.lease(ctx, name)
@@ -107,10 +115,12 @@ func (f *fleet) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for _, name := range f.names {
-		err := errors.Join(
-			f.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}),
-			f.client.CoordinationV1().Leases("kube-node-lease").Delete(ctx, name, metav1.DeleteOptions{}))
-		if err != nil {
+		nodeErr := f.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		leaseErr := f.client.CoordinationV1().Leases("kube-node-lease").Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(leaseErr) {
+			leaseErr = nil // it had not come so far
+		}
+		if err := errors.Join(nodeErr, leaseErr); err != nil {
 			fmt.Fprintln(os.Stderr, "left behind:", err)
 		}
 	}
