@@ -2,10 +2,13 @@
 package checks
 
 import (
+	"log/slog"
+
 	"github.com/ekslogs/ekslogs/pkg/agent/config"
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/kernel"
+	"github.com/ekslogs/ekslogs/pkg/health/storage"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
 )
@@ -16,6 +19,8 @@ type Options struct {
 	Catalog *health.Catalog
 	// Memory keeps what must outlive a restart. Nil for a scan, which has no past.
 	Memory host.Checkpoints
+	// Log is told what cannot be measured; nil for nobody.
+	Log *slog.Logger
 }
 
 // List returns all checks but those of accelerators, in the order in which a scan
@@ -25,5 +30,9 @@ func List(cfg *config.Config, o Options) []check.Check {
 	processes := proc.NewCache(o.Host)
 	var all []check.Check
 	all = append(all, kernel.Checks(kernel.Options{Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Fresh: fresh})...)
+	all = append(all, storage.Checks(storage.Options{
+		Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Log: o.Log,
+		EssentialMounts: cfg.Monitor("storage").EssentialMounts,
+	})...)
 	return all
 }

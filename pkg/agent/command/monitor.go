@@ -79,9 +79,9 @@ func (o *monitorOptions) components(h *host.Host, node, stateDir string, cfg *re
 	m := monitor.New(monitor.Options{
 		Host: h, Node: node, Version: version.Version(), Catalog: catalog, Core: core, Events: events,
 		StateDir: h.Path(stateDir), ConfigPath: o.configPath,
-		Detector:   func(*config.Config) (detect.Detector, error) { return o.detector(catalog, gpus.Detector()) },
+		Detector: func(*config.Config) (detect.Detector, error) { return o.detector(catalog, gpus.Detector()) },
 		Checks: func(cfg *config.Config, memory host.Checkpoints) []check.Check {
-			return append(checks.List(cfg, checks.Options{Host: h, Catalog: catalog, Memory: memory}), gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs)...)
+			return append(checks.List(cfg, checks.Options{Host: h, Catalog: catalog, Memory: memory, Log: log.With("component", "checks")}), gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs)...)
 		},
 		Sources:    []host.LogSource{gpus.Source()},
 		GPUs:       gpus.Verdicts,

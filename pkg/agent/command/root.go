@@ -33,6 +33,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newRulesCommand(streams),
 		newGPUCommand(streams),
 		newNVMLHelperCommand(streams),
+		newAskFilesystemsCommand(streams),
 	)
 	return root
 }

@@ -51,6 +51,9 @@ type Monitor struct {
 	ExcludedInterfaceNameRegexps []string `yaml:"excludedInterfaceNameRegexps"`
 	// EssentialInterfaces are interfaces to watch beside the node's own (networking).
 	EssentialInterfaces []string `yaml:"essentialInterfaces"`
+	// EssentialMounts are mount points that must be writable and have space, beside
+	// those of the node itself (storage).
+	EssentialMounts []string `yaml:"essentialMounts"`
 	// ExpectedGPUs is how many GPUs the node must have; 0 goes by the instance type,
 	// and -1 expects nothing (nvidia).
 	ExpectedGPUs int `yaml:"expectedGPUs"`

@@ -164,6 +164,14 @@ func (c *Config) checkMonitors(p *problems) {
 		if canonical(name) != "container-runtime" && len(m.EssentialUnits) > 0 {
 			p.add(at("essentialUnits"), "belongs to container-runtime")
 		}
+		if canonical(name) != "storage" && len(m.EssentialMounts) > 0 {
+			p.add(at("essentialMounts"), "belongs to storage")
+		}
+		for _, mount := range m.EssentialMounts {
+			if !strings.HasPrefix(mount, "/") {
+				p.add(at("essentialMounts"), "%q; say an absolute path", mount)
+			}
+		}
 		if name != "nvidia" && m.ExpectedGPUs != 0 {
 			p.add(at("expectedGPUs"), "belongs to nvidia")
 		}

@@ -23,7 +23,7 @@ func line(pid int, comm string, state byte, start int) string {
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"sh", "tmux: server (1)", "a) S 9 (b", ")", "", "x\ny"} {
 		got, err := ParseStat([]byte(line(4242, comm, 'S', 100)))
-		want := Stat{PID: 4242, Comm: comm, State: 'S', PPID: 1, Start: 100, EnvSize: 3200}
+		want := Stat{PID: 4242, Comm: comm, State: 'S', PPID: 1, Start: 100, BlockWait: 7, EnvSize: 3200}
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("%q: %v %s", comm, err, d)
 		}

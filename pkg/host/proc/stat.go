@@ -23,6 +23,9 @@ type Stat struct {
 	// Start is when it started, in clock ticks since boot. Together with PID it names
 	// a process for good.
 	Start uint64
+	// BlockWait is how long its threads have waited for block I/O, in clock ticks (100 a
+	// second); 0 too when the kernel does not count it (kernel.task_delayacct).
+	BlockWait uint64
 	// EnvSize is the size in bytes of the environment that it was started with; 0 when
 	// unknown, for kernel threads and for whoever may not see it.
 	EnvSize uint64
@@ -32,11 +35,12 @@ var errFormat = errors.New("not in the format of /proc/PID/stat")
 
 // Fields of /proc/PID/stat after the name, from 0.
 const (
-	fieldState    = 0
-	fieldPPID     = 1
-	fieldStart    = 19
-	fieldEnvStart = 47
-	fieldEnvEnd   = 48
+	fieldState     = 0
+	fieldPPID      = 1
+	fieldStart     = 19
+	fieldBlockWait = 39
+	fieldEnvStart  = 47
+	fieldEnvEnd    = 48
 )
 
 // ParseStat parses one line. The name may hold spaces and parentheses: it ends at the
@@ -71,6 +75,8 @@ func ParseStat(b []byte) (Stat, error) {
 			s.PPID, err = strconv.Atoi(string(word))
 		case fieldStart:
 			s.Start, err = strconv.ParseUint(string(word), 10, 64)
+		case fieldBlockWait:
+			s.BlockWait, err = strconv.ParseUint(string(word), 10, 64)
 		case fieldEnvStart:
 			envStart, err = strconv.ParseUint(string(word), 10, 64)
 		case fieldEnvEnd:
