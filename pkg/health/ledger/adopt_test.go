@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/ekslogs/ekslogs/pkg/health"
 )
 
 func TestAdoptionKeepsWhatTheNodeSays(t *testing.T) {
@@ -95,9 +97,11 @@ func TestAdoptionKeepsWhatTheNodeSays(t *testing.T) {
 // a restart changes neither; and a fault never becomes healthy because of a restart.
 func TestTransitionsAreHonestUnderRandomHistories(t *testing.T) {
 	reasons := []string{"FilesystemReadOnly", "FilesystemShutdown", "FilesystemError", "DiskSpaceLow"}
+	catalog := health.NewCatalog()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := newBench(t)
+		b.cat = catalog
 		var last *Condition
 		var trace []string
 		for range 60 {

@@ -18,6 +18,7 @@ type bench struct {
 	disk memStore
 	pol  Policy
 	seq  int
+	cat  *health.Catalog
 	*Ledger
 }
 
@@ -43,7 +44,7 @@ func (m *memStore) Save(b []byte) error {
 
 func newBench(t *testing.T) *bench {
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
-	b := &bench{t: t, at: at, boot: "boot-1", up: at.Add(-time.Hour)}
+	b := &bench{t: t, at: at, boot: "boot-1", up: at.Add(-time.Hour), cat: health.NewCatalog()}
 	b.restart()
 	return b
 }
@@ -52,7 +53,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) restart() {
 	b.t.Helper()
 	l, err := Open(Options{
-		Catalog: health.NewCatalog(), Store: &b.disk, Now: func() time.Time { return b.at },
+		Catalog: b.cat, Store: &b.disk, Now: func() time.Time { return b.at },
 		Boot: b.boot, BootTime: b.up, Policy: b.pol,
 	})
 	if err != nil {
