@@ -31,13 +31,16 @@ const completer = "kubectl_complete-ekslogs"
 var errInterrupted = errors.New("interrupted")
 
 // Main runs the plugin with the process's own arguments and streams and returns its
-// exit code. The first Ctrl-C (or SIGTERM) ends the work and cleans up, the second
-// one ends the process.
+// exit code. The first Ctrl-C, SIGTERM or end of the terminal ends the work and cleans
+// up, the second one ends the process.
 func Main() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		cancel(errInterrupted)

@@ -121,7 +121,9 @@ func (r *runner) collected(ctx context.Context, obj *v1alpha1.NodeDiagnostic, re
 	answer := time.AfterFunc(min(answerTimeout, r.o.Timeout), func() {
 		if !ready.agentSeen {
 			cancel(errNoAnswer)
+			return
 		}
+		r.p.remark(obj.Name, fmt.Sprintf("the agent has not begun yet; it has %s in all", shortDuration(r.o.Timeout)))
 	})
 	defer answer.Stop()
 	w := &waiter{

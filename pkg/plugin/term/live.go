@@ -1,6 +1,7 @@
 package term
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -12,6 +13,8 @@ import (
 type Live struct {
 	s     *Stream
 	drawn int
+	// last is the block that was drawn.
+	last string
 }
 
 // NewLive returns an empty block on s.
@@ -37,6 +40,15 @@ func (l *Live) redraw(finished, block []string) error {
 	if rows > 1 && len(block) > rows-1 {
 		block = block[:rows-1]
 	}
+	block = slices.Clone(block)
+	for i, line := range block {
+		// One column is left free: some terminals wrap at the last one.
+		block[i] = Fit(line, columns-1) + "\n"
+	}
+	next := strings.Join(block, "")
+	if len(finished) == 0 && next == l.last {
+		return nil
+	}
 	var b strings.Builder
 	if l.drawn > 0 {
 		b.WriteString(ansi.CursorUp(l.drawn))
@@ -45,11 +57,8 @@ func (l *Live) redraw(finished, block []string) error {
 	for _, line := range finished {
 		b.WriteString(line + "\n")
 	}
-	for _, line := range block {
-		// One column is left free: some terminals wrap at the last one.
-		b.WriteString(Fit(line, columns-1) + "\n")
-	}
-	l.drawn = len(block)
+	b.WriteString(next)
+	l.drawn, l.last = len(block), next
 	_, err := l.s.Write([]byte(b.String()))
 	return err
 }

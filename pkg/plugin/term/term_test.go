@@ -145,6 +145,9 @@ func TestLiveBlockNeverWrapsNorScrollsAway(t *testing.T) {
 	if err := l.Print([]string{"done"}, []string{"b"}); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Draw([]string{"b"}); err != nil { // writes nothing: it is there
+		t.Fatal(err)
+	}
 	if err := l.Clear(); err != nil {
 		t.Fatal(err)
 	}
