@@ -159,15 +159,24 @@ func nextLine(sh *shell, node string, attach bool) string {
 		// Somebody has asked already.
 		line += " --attach"
 	}
+	for _, arg := range accessArgs(sh) {
+		line += " " + quoted(term.Clean(arg))
+	}
+	return line
+}
+
+// accessArgs are the flags that name the cluster, as this process got them.
+func accessArgs(sh *shell) []string {
+	var out []string
 	for _, flag := range []struct {
 		name  string
 		value *string
 	}{{"--kubeconfig", sh.access.KubeConfig}, {"--context", sh.access.Context}, {"--cluster", sh.access.ClusterName}} {
 		if flag.value != nil && *flag.value != "" {
-			line += " " + flag.name + " " + quoted(term.Clean(*flag.value))
+			out = append(out, flag.name, *flag.value)
 		}
 	}
-	return line
+	return out
 }
 
 // quoted is s as a shell takes it for one word.

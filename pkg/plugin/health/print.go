@@ -55,7 +55,7 @@ func printTyped(w io.Writer, s *snapshot, o *Options) error {
 		list.Shares = append(list.Shares, report.Share(h))
 	}
 	for i := range rows {
-		list.Items = append(list.Items, report.FromRow(&rows[i]))
+		list.Items = append(list.Items, report.FromRow(rows[i]))
 	}
 	object, err := list.Object()
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 // snapshot is the nodes that were asked for, at a moment.
 type snapshot struct {
 	view fleet.View
-	rows []fleet.Row
+	rows []*fleet.Row
 	// missing says what could not be read, unknown which nodes are not there.
 	missing []string
 	unknown []error
@@ -78,7 +78,7 @@ func read(ctx context.Context, c *cluster.Cluster, o *Options) (*snapshot, error
 	if s.view.Pools, err = pools(ctx, c, o, facts); err != nil {
 		s.missing = append(s.missing, "the other nodes of the pools ("+firstLine(err)+"): whether repair is blocked is not known")
 	}
-	s.rows = make([]fleet.Row, len(facts))
+	s.rows = make([]*fleet.Row, len(facts))
 	for i, f := range facts {
 		s.rows[i] = s.view.Evaluate(f)
 	}

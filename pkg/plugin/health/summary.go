@@ -133,11 +133,12 @@ func printSnapshot(out *term.Stream, s *snapshot, o *Options) error {
 		return nil
 	}
 	width, _ := out.Size()
-	return printLines(out, summaryLines(out, s.rows, s.view, o, width))
+	return printLines(out, tableLines(out, s.rows, chosen(s.rows, o), s.view, o, width))
 }
 
-// summaryLines is the whole screen of a summary.
-func summaryLines(out *term.Stream, rows []fleet.Row, view fleet.View, o *Options, width int) []string {
+// tableLines is the screen of a summary: totals of all rows, and a table of those
+// shown.
+func tableLines(out *term.Stream, rows, shown []*fleet.Row, view fleet.View, o *Options, width int) []string {
 	var lines []string
 	if !o.NoHeaders {
 		lines = append(lines, term.Fit(screen.Totals(out, fleet.Count(rows)), width))
@@ -150,7 +151,7 @@ func summaryLines(out *term.Stream, rows []fleet.Row, view fleet.View, o *Option
 		}
 		lines = append(append(lines, groups...), "")
 	}
-	table := screen.Summary(out, chosen(rows, o), screen.SummaryOptions{
+	table := screen.Summary(out, shown, screen.SummaryOptions{
 		Width: width, Wide: o.Output == "wide", Columns: o.Columns, Now: view.Now,
 	})
 	if o.NoHeaders || len(table) == 1 {
@@ -160,10 +161,10 @@ func summaryLines(out *term.Stream, rows []fleet.Row, view fleet.View, o *Option
 }
 
 // chosen are the rows to show, sorted. rows stays as it is.
-func chosen(rows []fleet.Row, o *Options) []fleet.Row {
+func chosen(rows []*fleet.Row, o *Options) []*fleet.Row {
 	out := rows
 	if o.Unhealthy {
-		out = slices.DeleteFunc(slices.Clone(rows), func(r fleet.Row) bool { return r.Verdict.Rank() < fleet.VerdictWarning.Rank() })
+		out = slices.DeleteFunc(slices.Clone(rows), func(r *fleet.Row) bool { return r.Verdict.Rank() < fleet.VerdictWarning.Rank() })
 	} else {
 		out = slices.Clone(rows)
 	}

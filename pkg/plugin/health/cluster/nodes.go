@@ -132,5 +132,13 @@ func (c *Cluster) Metadata(ctx context.Context, selector string, limit int, each
 	return nil
 }
 
+// Reachable asks for one node, and returns why nothing would come of asking for more.
+func (c *Cluster) Reachable(ctx context.Context) error {
+	ctx, _, end := c.bound(ctx)
+	defer end()
+	err := c.core.Get().Resource(nodes).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).Do(ctx).Error()
+	return c.explain(ctx, err, "list", nodes)
+}
+
 // minWatch is how long a watch lasts before it is renewed, jittered up to twice this.
 const minWatch = 10 * time.Minute

@@ -34,7 +34,7 @@ func node(name string, conditions ...corev1.NodeCondition) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: conditions}}
 }
 
-func evaluate(n *corev1.Node) Row {
+func evaluate(n *corev1.Node) *Row {
 	p := DefaultPolicy()
 	f := FromNode(n, p.Keep())
 	v := View{Now: now(), Policy: p, Pools: CountPools(p, []*Facts{f}), Window: time.Hour, HaveEvents: true}
@@ -222,7 +222,7 @@ func TestFisherAgreesWithTheTextbook(t *testing.T) {
 }
 
 func TestSharesTellWhatIsBeyondChance(t *testing.T) {
-	var rows []Row
+	var rows []*Row
 	for i := range 40 {
 		n := node(string(rune('a'+i%26))+strings.Repeat("x", i/26), cond("Ready", "True", ""), cond("KernelReady", "True", ""))
 		n.Labels = map[string]string{LabelKarpenterAMI: "ami-good", LabelZone: "z1"}
@@ -264,7 +264,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestSort(t *testing.T) {
 	ready := cond("Ready", "True", "")
-	rows := []Row{
+	rows := []*Row{
 		evaluate(node("healthy", ready, at(cond("KernelReady", "True", ""), 3*time.Hour, 0))),
 		evaluate(node("sick-new", ready, at(cond("KernelReady", "False", ""), time.Minute, 0))),
 		evaluate(node("stale", ready, at(cond("KernelReady", "True", ""), time.Hour, 30*time.Minute))),

@@ -81,13 +81,13 @@ type View struct {
 }
 
 // Evaluate says how the node is.
-func (v *View) Evaluate(f *Facts) Row {
-	r := Row{Facts: f, Cells: cells(f, v.Now), GPUs: gpus(f), Agent: agent(f)}
+func (v *View) Evaluate(f *Facts) *Row {
+	r := &Row{Facts: f, Cells: cells(f, v.Now), GPUs: gpus(f), Agent: agent(f)}
 	r.Warnings = warnings(f, v.Events[f.Name], v.Now.Add(-v.Window))
 	r.WarningsKnown = v.HaveEvents || f.Health != nil
-	r.Verdict = verdict(&r)
-	r.Heartbeat = oldestHeartbeat(&r)
-	r.Since, r.Reason, r.Message = cause(&r)
+	r.Verdict = verdict(r)
+	r.Heartbeat = oldestHeartbeat(r)
+	r.Since, r.Reason, r.Message = cause(r)
 	r.Repair = v.Policy.repair(f, v.Pools)
 	return r
 }

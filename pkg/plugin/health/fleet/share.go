@@ -48,10 +48,10 @@ func traits() []trait {
 
 // Shares finds what nodes with the same reason have in common beyond chance, the
 // clearest first. A trait that all nodes have says nothing and is not told.
-func Shares(rows []Row) []Share {
+func Shares(rows []*Row) []Share {
 	byReason := map[string][]*Facts{}
 	for i := range rows {
-		for _, reason := range reasons(&rows[i]) {
+		for _, reason := range reasons(rows[i]) {
 			byReason[reason] = append(byReason[reason], rows[i].Facts)
 		}
 	}

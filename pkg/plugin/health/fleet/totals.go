@@ -37,10 +37,10 @@ func (t *Totals) Add(r *Row) {
 }
 
 // Count counts all rows.
-func Count(rows []Row) Totals {
+func Count(rows []*Row) Totals {
 	var t Totals
 	for i := range rows {
-		t.Add(&rows[i])
+		t.Add(rows[i])
 	}
 	return t
 }
@@ -54,14 +54,14 @@ type Group struct {
 
 // GroupBy counts rows by the value of a label, the groups with the most sick nodes
 // first.
-func GroupBy(rows []Row, label string) []Group {
+func GroupBy(rows []*Row, label string) []Group {
 	byValue := map[string]*Totals{}
 	for i := range rows {
 		v := rows[i].Labels[label]
 		if byValue[v] == nil {
 			byValue[v] = &Totals{}
 		}
-		byValue[v].Add(&rows[i])
+		byValue[v].Add(rows[i])
 	}
 	out := make([]Group, 0, len(byValue))
 	for v, t := range byValue {
@@ -92,8 +92,8 @@ const (
 func Orders() []Order { return []Order{ByName, BySeverity, BySince, ByHeartbeat} }
 
 // Sort sorts rows in place.
-func Sort(rows []Row, by Order) {
-	slices.SortFunc(rows, func(a, b Row) int {
+func Sort(rows []*Row, by Order) {
+	slices.SortFunc(rows, func(a, b *Row) int {
 		c := 0
 		switch by {
 		case BySeverity:

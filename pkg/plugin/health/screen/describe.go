@@ -16,7 +16,7 @@ import (
 
 // Page is all that is known of one node.
 type Page struct {
-	Row    fleet.Row
+	Row    *fleet.Row
 	Policy *fleet.Policy
 	Pools  fleet.Pools
 	Now    time.Time
@@ -95,7 +95,7 @@ func (d *describer) field(name, text string, r term.Role) {
 }
 
 func (d *describer) head() {
-	r := &d.p.Row
+	r := d.p.Row
 	d.add(d.s.Paint(term.Title, r.Name))
 	verdict := VerdictText(r, d.p.Now)
 	if r.Reason != "" {
@@ -195,7 +195,7 @@ func (d *describer) indented(t Table) {
 }
 
 func (d *describer) gpus() {
-	r := &d.p.Row
+	r := d.p.Row
 	if r.GPUs.Total == 0 {
 		return
 	}

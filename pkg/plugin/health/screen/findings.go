@@ -14,7 +14,7 @@ import (
 // findings are those that the agent names, and the reasons of sick cells that it does
 // not: other agents write no annotation.
 func (d *describer) findings() {
-	r := &d.p.Row
+	r := d.p.Row
 	var all []annotation.Finding
 	if r.Health != nil {
 		all = append(all, r.Health.Findings...)

@@ -66,13 +66,13 @@ func summaryColumns(wide bool) []Column {
 // Summary lays rows out as a table: the header first, then a line for each row. With
 // room for it, each cell says its reason; without, cells are signs only, and one column
 // has the worst reason.
-func Summary(s *term.Stream, rows []fleet.Row, o SummaryOptions) []string {
+func Summary(s *term.Stream, rows []*fleet.Row, o SummaryOptions) []string {
 	wide := o.Wide
 	// Any column can be asked for by name.
 	o.Wide = wide || len(o.Columns) > 0
 	t := Table{Columns: summaryColumns(o.Wide), Rows: make([][]Text, len(rows))}
 	for i := range rows {
-		t.Rows[i] = summaryRow(&rows[i], o, true)
+		t.Rows[i] = summaryRow(rows[i], o, true)
 	}
 	if len(o.Columns) > 0 {
 		return t.only(o.Columns).Lines(s, o.Width)
@@ -86,7 +86,7 @@ func Summary(s *term.Stream, rows []fleet.Row, o SummaryOptions) []string {
 		return t.Lines(s, o.Width)
 	}
 	for i := range rows {
-		t.Rows[i] = summaryRow(&rows[i], o, false)
+		t.Rows[i] = summaryRow(rows[i], o, false)
 	}
 	return t.Lines(s, o.Width)
 }
