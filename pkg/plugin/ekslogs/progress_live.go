@@ -140,7 +140,7 @@ func (p *liveProgress) lines(now time.Time) []string {
 		}
 		lines = append(lines, p.screen.Paint(term.Title, term.Pad(r.node, p.width))+"  "+r.text(p.screen, now))
 	}
-	if more := p.left - len(lines); more > 0 || p.done > 0 {
+	if more := p.left - len(lines); more > 0 || p.done > 0 && p.left > 0 {
 		lines = append(lines, p.screen.Paint(term.Dim, fmt.Sprintf("%s ended, %d more to go", plural(p.done, "node"), max(more, 0))))
 	}
 	return lines
@@ -158,5 +158,5 @@ func (r *row) text(screen *term.Stream, now time.Time) string {
 		}
 		return text
 	}
-	return text + "  " + screen.Paint(term.Dim, term.Seconds(now.Sub(r.since)))
+	return text + "  " + screen.Paint(term.Dim, now.Sub(r.since).Round(time.Second).String())
 }
