@@ -9,6 +9,9 @@ LDFLAGS := -s -w -X github.com/ekslogs/ekslogs/internal/version.version=$(VERSIO
 # that belongs to another user.
 export GOFLAGS := -buildvcs=false $(filter-out -buildvcs%,$(GOFLAGS))
 
+# NVML's header marks some of what go-nvml binds as deprecated.
+export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
+
 TOOL    := go tool -modfile=tools/go.mod
 CLUSTER := go run ./test/cluster
 E2E     := go test -tags e2e -count=1 -timeout 25m ./test/e2e/...
@@ -17,7 +20,7 @@ E2E     := go test -tags e2e -count=1 -timeout 25m ./test/e2e/...
 
 .PHONY: build
 build: ## Build all programs into bin/ (works with CGO_ENABLED=0, then without NVML)
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: generate
 generate: ## Generate the API's deepcopy functions and the CRD
@@ -42,7 +45,7 @@ test: ## Run unit tests, then the end-to-end tests (these need root)
 	@[ "$$(id -u)" != 0 ] || $(CLUSTER) packages
 	@$(MAKE) --no-print-directory test-unit
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory test-e2e; else \
-	printf '\n%s\n' '##################################################################' \
+	printf '%s\n' '' '##################################################################' \
 	'# SKIPPED: the end-to-end tests. They run a kubelet and containerd,' \
 	'# which need root. Run "make test-e2e" as root for them.' \
 	'##################################################################' >&2; fi

@@ -45,12 +45,12 @@ func (c *Cluster) build(ctx context.Context, say func(string, ...any)) error {
 	if err != nil {
 		return err
 	}
-	helper := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", c.Bin("helper"), "./test/cluster/helper")
+	helper := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", c.Bin("helper"), "./test/cluster/helper")
 	if err := c.goBuild(helper, func() {}); err != nil {
 		return err
 	}
 	say("building Kubernetes %s from source: 5 to 8 minutes on two cores the first time", version)
-	allinone := exec.CommandContext(ctx, "go", "build", "-C", "test/cluster/allinone", "-mod=readonly", "-trimpath",
+	allinone := exec.CommandContext(ctx, "go", "build", "-C", "test/cluster/allinone", "-mod=readonly", "-buildvcs=false", "-trimpath",
 		"-gcflags=all=-dwarf=false", // no debug data at all: a third of the time and of the cache
 		"-ldflags=-s -w "+versionFlags(version), "-o", c.Bin("allinone"), ".")
 	start := time.Now()
