@@ -2,6 +2,7 @@
 package metrics
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,7 +76,11 @@ func New() *Metrics {
 		Name: "problem_gauge", Help: "Whether a specific type of problem is affecting the node or not."}, []string{"type", "reason"})
 	m.registry.MustRegister(m.findings, m.wouldBe, m.condition, m.sourceUp, m.records, m.lost, m.checkSeconds, m.checkErrors,
 		m.queue, m.latency, m.publishes, m.stateErrors, m.standby, info, m.problemCounter, m.problemGauge,
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		// The live heap is what a garbage collection has to walk: it bounds how long a
+		// neighbour may notice it.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
+			collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})))
 	return m
 }
 

@@ -77,3 +77,10 @@ func TestHealthIsTheProcessAndReadinessIsRegistration(t *testing.T) {
 		t.Errorf("readyz %d %s", code, body)
 	}
 }
+
+func TestTheLiveHeapIsServed(t *testing.T) {
+	_, body := scrape(t, &Server{Metrics: New(), Ready: func() error { return nil }}, "/metrics")
+	if !strings.Contains(body, "\ngo_gc_heap_live_bytes ") {
+		t.Error("no line go_gc_heap_live_bytes")
+	}
+}
