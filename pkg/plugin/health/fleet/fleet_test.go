@@ -134,7 +134,7 @@ func TestAgent(t *testing.T) {
 		"the EKS": {theirs, "eks"},
 		"another": {node("a", kernel), "other"},
 		"none":    {node("a", cond("Ready", "True", "")), ""},
-		"broken":  {broken, "other"},
+		"broken":  {broken, "ekslogs (unreadable)"},
 	} {
 		if got := evaluate(tc.node).Agent; got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

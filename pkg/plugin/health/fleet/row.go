@@ -195,6 +195,9 @@ func agent(f *Facts) string {
 		}
 		return name
 	}
+	if f.HealthError != "" {
+		return "ekslogs (unreadable)"
+	}
 	ours := ColumnConditions()
 	for _, kind := range ours[:Ready] {
 		if _, ok := f.Condition(kind); !ok {

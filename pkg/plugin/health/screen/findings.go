@@ -81,7 +81,8 @@ func (d *describer) deep(name, text string) {
 }
 
 func (d *describer) timeline() {
-	d.section("Last incidents", d.p.Reach)
+	d.section("Last incidents", "")
+	d.wrapped("("+d.p.Reach+")", "  ", term.Dim)
 	list := d.p.Timeline
 	if len(list) == 0 {
 		d.add(d.s.Paint(term.Dim, "  none are known"))

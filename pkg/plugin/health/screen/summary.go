@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -91,43 +90,6 @@ func Summary(s *term.Stream, rows []*fleet.Row, o SummaryOptions) []string {
 	return t.Lines(s, o.Width)
 }
 
-func (t *Table) natural() int {
-	n := -gap
-	for _, w := range t.widths() {
-		n += w + gap
-	}
-	return n
-}
-
-// only is the table with the columns of those names, in their order.
-func (t *Table) only(names []string) *Table {
-	out := &Table{Rows: make([][]Text, len(t.Rows))}
-	for _, name := range names {
-		i := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
-		if i < 0 {
-			continue
-		}
-		out.Columns = append(out.Columns, t.Columns[i])
-		for k, row := range t.Rows {
-			out.Rows[k] = append(out.Rows[k], row[i])
-		}
-	}
-	return out
-}
-
-func (t *Table) without(column int) *Table {
-	out := &Table{Rows: make([][]Text, len(t.Rows))}
-	for i, c := range t.Columns {
-		if i != column {
-			out.Columns = append(out.Columns, c)
-		}
-	}
-	for k, row := range t.Rows {
-		out.Rows[k] = append(append(make([]Text, 0, len(row)-1), row[:column]...), row[column+1:]...)
-	}
-	return out
-}
-
 func summaryRow(r *fleet.Row, o SummaryOptions, reasons bool) []Text {
 	row := make([]Text, agentColumn+1, agentColumn+6)
 	row[nodeColumn] = Text{r.Name, term.Title}
@@ -135,7 +97,7 @@ func summaryRow(r *fleet.Row, o SummaryOptions, reasons bool) []Text {
 	for i, c := range r.Cells {
 		row[firstCell+i] = CellText(c, o.Now, reasons)
 	}
-	row[reasonColumn] = Text{dash(r.Reason), verdictRole(r.Verdict)}
+	row[reasonColumn] = reasonText(r)
 	row[warningColumn] = warningText(r)
 	row[sinceColumn] = Text{Age(o.Now, r.Since), term.Plain}
 	row[repairColumn] = RepairText(r.Repair, o.Now)
@@ -145,6 +107,19 @@ func summaryRow(r *fleet.Row, o SummaryOptions, reasons bool) []Text {
 			Text{dash(r.Labels[fleet.LabelZone]), term.Plain}, Text{dash(r.Pool()), term.Plain}, Text{dash(r.Message), term.Plain})
 	}
 	return row
+}
+
+// reasonText is the worst reason. Silence has no reason code, so it is put in words.
+func reasonText(r *fleet.Row) Text {
+	if r.Reason != "" {
+		return Text{r.Reason, verdictRole(r.Verdict)}
+	}
+	for _, c := range r.Cells {
+		if r.Verdict == fleet.VerdictStale && c.State == fleet.Stale {
+			return Text{c.Condition + " is silent", term.Warn}
+		}
+	}
+	return Text{"–", term.Dim}
 }
 
 func verdictRole(v fleet.Verdict) term.Role {

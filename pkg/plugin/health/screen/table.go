@@ -137,3 +137,42 @@ func ascii(s string) bool {
 	}
 	return true
 }
+
+// natural is the width without a limit.
+func (t *Table) natural() int {
+	n := -gap
+	for _, w := range t.widths() {
+		n += w + gap
+	}
+	return n
+}
+
+// only is the table with the columns of those names, in their order.
+func (t *Table) only(names []string) *Table {
+	out := &Table{Rows: make([][]Text, len(t.Rows))}
+	for _, name := range names {
+		i := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+		if i < 0 {
+			continue
+		}
+		out.Columns = append(out.Columns, t.Columns[i])
+		for k, row := range t.Rows {
+			out.Rows[k] = append(out.Rows[k], row[i])
+		}
+	}
+	return out
+}
+
+// without is the table without one column.
+func (t *Table) without(column int) *Table {
+	out := &Table{Rows: make([][]Text, len(t.Rows))}
+	for i, c := range t.Columns {
+		if i != column {
+			out.Columns = append(out.Columns, c)
+		}
+	}
+	for k, row := range t.Rows {
+		out.Rows[k] = append(append(make([]Text, 0, len(row)-1), row[:column]...), row[column+1:]...)
+	}
+	return out
+}
