@@ -95,12 +95,15 @@ func (c *Cluster) goBuild(cmd *exec.Cmd, tick func()) error {
 func (c *Cluster) sourceStamp() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version())
-	for _, pattern := range []string{"allinone/go.*", "allinone/*.go", "helper/*.go"} {
+	for _, pattern := range []string{"allinone/go.*", "allinone/*.go", "helper/*.go", "onenode/build.go"} {
 		files, err := filepath.Glob(filepath.Join(c.Repo, "test/cluster", pattern))
 		if err != nil {
 			return "", err
 		}
 		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
 			f, err := os.Open(file)
 			if err != nil {
 				return "", err
