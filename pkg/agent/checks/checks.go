@@ -8,6 +8,7 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/kernel"
+	"github.com/ekslogs/ekslogs/pkg/health/runtime"
 	"github.com/ekslogs/ekslogs/pkg/health/storage"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
@@ -30,6 +31,10 @@ func List(cfg *config.Config, o Options) []check.Check {
 	processes := proc.NewCache(o.Host)
 	var all []check.Check
 	all = append(all, kernel.Checks(kernel.Options{Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Fresh: fresh})...)
+	all = append(all, runtime.Checks(runtime.Options{
+		Host: o.Host, Catalog: o.Catalog, Processes: processes,
+		EssentialUnits: cfg.Monitor("container-runtime").EssentialUnits,
+	})...)
 	all = append(all, storage.Checks(storage.Options{
 		Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Log: o.Log,
 		EssentialMounts: cfg.Monitor("storage").EssentialMounts,
