@@ -3,14 +3,17 @@ package checks
 
 import (
 	"log/slog"
+	"regexp"
 
 	"github.com/ekslogs/ekslogs/pkg/agent/config"
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/kernel"
+	"github.com/ekslogs/ekslogs/pkg/health/network"
 	"github.com/ekslogs/ekslogs/pkg/health/runtime"
 	"github.com/ekslogs/ekslogs/pkg/health/storage"
 	"github.com/ekslogs/ekslogs/pkg/host"
+	"github.com/ekslogs/ekslogs/pkg/host/platform"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
 )
 
@@ -35,9 +38,31 @@ func List(cfg *config.Config, o Options) []check.Check {
 		Host: o.Host, Catalog: o.Catalog, Processes: processes,
 		EssentialUnits: cfg.Monitor("container-runtime").EssentialUnits,
 	})...)
+	networking := cfg.Monitor("networking")
+	all = append(all, network.Checks(network.Options{
+		Host: o.Host, Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Fresh: fresh,
+		Platform: platform.Read(o.Host), EssentialInterfaces: networking.EssentialInterfaces,
+		Excluded: excluded(networking), AllowedChains: networking.AllowedIPTablesChains,
+	})...)
 	all = append(all, storage.Checks(storage.Options{
 		Catalog: o.Catalog, Processes: processes, Memory: o.Memory, Log: o.Log,
 		EssentialMounts: cfg.Monitor("storage").EssentialMounts,
 	})...)
 	return all
+}
+
+// excluded compiles the names of interfaces that are not the node's own. An empty list
+// in the config turns the default off, an absent one does not.
+func excluded(m config.Monitor) []*regexp.Regexp {
+	names := m.ExcludedInterfaceNameRegexps
+	if names == nil {
+		names = network.DefaultExcluded()
+	}
+	var out []*regexp.Regexp
+	for _, name := range names {
+		if re, err := regexp.Compile(name); err == nil { // the config has been checked
+			out = append(out, re)
+		}
+	}
+	return out
 }
