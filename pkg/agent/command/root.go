@@ -34,6 +34,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newGPUCommand(streams),
 		newNVMLHelperCommand(streams),
 		newAskFilesystemsCommand(streams),
+		newScanCommand(streams),
 	)
 	return root
 }
