@@ -62,8 +62,7 @@ func TestHealthTellsOfAFaultWhileItWatches(t *testing.T) {
 	n := fleet.Light(time.Now())[4]
 	n.Name = "watched.test"
 	e.create(n, "node", n.Name)
-	cmd := e.command("kubectl-health", "nodes", "watch", "-l", fleet.Label+"=light")
-	cmd.Path = program(e.Cluster, "kubectl-health")
+	cmd := e.command(program(e.Cluster, "kubectl-health"), "nodes", "watch", "-l", fleet.Label+"=light")
 	path := filepath.Join(t.TempDir(), "out")
 	file, err := os.Create(path)
 	if err != nil {
