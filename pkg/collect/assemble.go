@@ -140,7 +140,7 @@ func (a *assembler) result() Result {
 			res.Empty++
 		case bundle.StatusFailed:
 			res.Failed++
-			res.Errors = append(res.Errors, it.Path+": "+it.Error)
+			res.Errors = append(res.Errors, it.Path+": "+brief(&it))
 		}
 		if it.Truncated {
 			res.Truncated++

@@ -18,7 +18,7 @@ func indexText(m *bundle.Manifest) []byte {
 	fmt.Fprintln(w, "STATUS\tBYTES\tMS\tPATH\tNOTE")
 	for i := range m.Items {
 		it := &m.Items[i]
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", it.Status, it.Bytes, it.MS, it.Path, oneLine(it.Error))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", it.Status, it.Bytes, it.MS, it.Path, brief(it))
 	}
 	// A bytes.Buffer does not fail.
 	_ = w.Flush()
@@ -32,7 +32,7 @@ func errorsText(m *bundle.Manifest) []byte {
 		it := &m.Items[i]
 		switch {
 		case it.Status == bundle.StatusFailed:
-			fmt.Fprintf(&b, "%s: %s\n", it.Path, oneLine(it.Error))
+			fmt.Fprintf(&b, "%s: %s\n", it.Path, brief(it))
 		case it.Truncated:
 			fmt.Fprintf(&b, "%s: truncated: %s\n", it.Path, oneLine(it.Error))
 		}
@@ -91,6 +91,22 @@ func findingsText(findings []byte) string {
 		fmt.Fprintf(&b, "  %s\n", oneLine(strings.Join(strings.Fields(f.Severity+" "+f.Reason+" "+f.Subject), " ")+": "+text))
 	}
 	return b.String()
+}
+
+// maxBrief bounds the error of an item where people read it; the manifest has the
+// whole of it.
+const maxBrief = 200
+
+// brief is an item's error without the command line, which the manifest has too.
+func brief(it *bundle.Item) string {
+	s := oneLine(it.Error)
+	if len(it.Argv) > 0 {
+		s = strings.TrimPrefix(s, strings.Join(it.Argv, " ")+": ")
+	}
+	if len(s) > maxBrief {
+		s = strings.ToValidUTF8(s[:maxBrief], "") + "…"
+	}
+	return s
 }
 
 // maxLine bounds what others wrote in a line of ours.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,7 +183,7 @@ func (r *runner) report(n entry, out *sink, start time.Time, err error) {
 	classify(&it, res.spool, err)
 	if err != nil {
 		text, _ := r.red.String(err.Error())
-		it.Error = oneLine(text)
+		it.Error = oneLine(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 	} else if it.Truncated {
 		it.Error = "over its bound: the middle was left out"
 	}

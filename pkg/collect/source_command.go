@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +24,9 @@ type commandSource struct {
 	absentOn []int
 	// journal marks journalctl: of a journal any amount is read.
 	journal bool
+	// asks, if set, is the socket of the daemon without which the program can say
+	// nothing.
+	asks func(*env) string
 	// units, if set, are those without which an empty journal is an absent one.
 	units []string
 }
@@ -45,6 +50,14 @@ func commandOf(path string, argv func(*env) []string) entry {
 func (n entry) noneOn(status ...int) entry {
 	c := n.src.(commandSource)
 	c.absentOn = status
+	n.src = c
+	return n
+}
+
+// asking makes a missing socket mean "absent": the daemon behind it is not there.
+func (n entry) asking(socket func(*env) string) entry {
+	c := n.src.(commandSource)
+	c.asks = socket
 	n.src = c
 	return n
 }
@@ -98,6 +111,9 @@ func (c commandSource) choose(e *env) ([]string, error) {
 			continue
 		}
 		err := e.runnable(argv[0])
+		if err == nil && c.asks != nil {
+			err = e.served(c.asks(e))
+		}
 		if err == nil {
 			return argv, nil
 		}
@@ -121,6 +137,22 @@ func (e *env) runnable(program string) error {
 		return absentError{err.Error()}
 	}
 	return nil
+}
+
+// served says that a daemon's socket is missing, as an absentError. A socket that
+// is there and answers nobody is a failure, which only asking shows.
+func (e *env) served(socket string) error {
+	// A socket cannot be opened, so its folder is read.
+	names, err := e.host.ReadDir(filepath.Dir(socket))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, d := range names {
+		if d.Name() == filepath.Base(socket) {
+			return nil
+		}
+	}
+	return absent("no socket %s", socket)
 }
 
 // explainEmpty tells a unit that has said nothing from one that there is not.

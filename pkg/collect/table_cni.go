@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,6 +38,9 @@ func cniTable() []entry {
 
 // cniVariables is the environment of the CNI's container, as containerd has it.
 func cniVariables(ctx context.Context, e *env, w io.Writer) error {
+	if err := cmp.Or(e.runnable("ctr"), e.served(containerdSocket(e))); err != nil {
+		return err
+	}
 	ids, err := e.output(ctx, e.ctr("containers", "ls", "-q", `labels."io.kubernetes.container.name"==aws-node`)...)
 	if err != nil {
 		return err

@@ -66,8 +66,10 @@ func (e *env) ctr(args ...string) []string {
 }
 
 func ctrEntry(path string, args ...string) entry {
-	return commandOf(path, func(e *env) []string { return e.ctr(args...) }).beside()
+	return commandOf(path, func(e *env) []string { return e.ctr(args...) }).asking(containerdSocket).beside()
 }
+
+func containerdSocket(e *env) string { return strings.TrimPrefix(e.ctrd.address, "unix://") }
 
 func containerdTable() []entry {
 	return []entry{
@@ -96,7 +98,7 @@ func criTable() []entry {
 	crictl := func(path string, args ...string) entry {
 		return commandOf("containerd/crictl/"+path, func(e *env) []string {
 			return append([]string{"crictl", "--runtime-endpoint", "unix://" + e.ctrd.address, "--timeout", "8s"}, args...)
-		}).beside()
+		}).asking(containerdSocket).beside()
 	}
 	return []entry{
 		crictl("info.json", "info"),
