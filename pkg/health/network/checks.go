@@ -44,6 +44,8 @@ func Checks(o Options) []check.Check {
 		newInterfaces(o),
 		newForwarding(o, finder),
 		newIPTables(o),
+		newIPAMD(o),
+		newNPA(o),
 		newENA(o),
 		newInfiniBand(o),
 		newEFA(o),
