@@ -17,7 +17,7 @@ import (
 const (
 	// redrawEvery bounds how often a screen is drawn, redrawIdle how long it may stay
 	// as it is: ages grow.
-	redrawEvery = 500 * time.Millisecond
+	redrawEvery = time.Second
 	redrawIdle  = time.Second
 )
 

@@ -3,6 +3,8 @@
 package board
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 
 // again is how often all nodes are evaluated anew: heartbeats age and warnings leave
 // their window without anybody telling.
-const again = 5 * time.Second
+const again = 10 * time.Second
 
 // Board is the nodes as last told. It is safe for concurrent use, and is what
 // cluster.Follow and cluster.FollowEvents tell.
@@ -27,6 +29,10 @@ type Board struct {
 	// all says that every row is to be evaluated anew.
 	all       bool
 	evaluated time.Time
+	pools     fleet.Pools
+	// names are those of rows, sorted, unless renamed says that others have come.
+	names   []string
+	renamed bool
 
 	events     map[string]fleet.Occurrence
 	byNode     map[string][]fleet.Occurrence
@@ -73,9 +79,27 @@ func (b *Board) Replace(all []*fleet.Facts) {
 func (b *Board) Set(f *fleet.Facts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !sameStatus(b.facts[f.Name], f) {
+		// It may count for the limits of its whole pool.
+		b.all = true
+	}
 	b.facts[f.Name] = f
 	b.dirty[f.Name] = true
 	b.tell()
+}
+
+// sameStatus reports whether all conditions have the status that they had: what most
+// updates of a Node leave as it is.
+func sameStatus(a, b *fleet.Facts) bool {
+	if a == nil || len(a.Conditions) != len(b.Conditions) {
+		return false
+	}
+	for i := range a.Conditions {
+		if a.Conditions[i].Type != b.Conditions[i].Type || a.Conditions[i].Status != b.Conditions[i].Status {
+			return false
+		}
+	}
+	return true
 }
 
 // Remove implements cluster.Watcher.
@@ -140,7 +164,7 @@ func (b *Board) EventContact(err error) {
 
 // State is the board at a moment.
 type State struct {
-	// Rows are in no order. They must not be changed.
+	// Rows are in the order of their names. They must not be changed.
 	Rows []*fleet.Row
 	View fleet.View
 	// Synced says that the nodes are known: no rows means no nodes then.
@@ -160,14 +184,14 @@ func (b *Board) At(now time.Time) State {
 			b.byNode[o.Node] = append(b.byNode[o.Node], o)
 		}
 	}
-	view := fleet.View{Now: now, Policy: b.policy, Window: b.window, Events: b.byNode, HaveEvents: b.haveEvents}
-	if b.all || len(b.dirty) > 0 || now.Sub(b.evaluated) > again {
-		view.Pools = fleet.Pools{}
-		for _, f := range b.facts {
-			view.Pools.Add(b.policy, f)
-		}
-	}
+	view := fleet.View{Now: now, Policy: b.policy, Window: b.window, Events: b.byNode, HaveEvents: b.haveEvents, Pools: b.pools}
 	if b.all || now.Sub(b.evaluated) > again {
+		b.renamed = true
+		b.pools = fleet.Pools{}
+		for _, f := range b.facts {
+			b.pools.Add(b.policy, f)
+		}
+		view.Pools = b.pools
 		for name, f := range b.facts {
 			b.rows[name] = view.Evaluate(f)
 		}
@@ -181,8 +205,11 @@ func (b *Board) At(now time.Time) State {
 	}
 	clear(b.dirty)
 	s := State{View: view, Synced: b.synced, Contact: b.contact, EventError: b.eventError, Rows: make([]*fleet.Row, 0, len(b.rows))}
-	for _, r := range b.rows {
-		s.Rows = append(s.Rows, r)
+	if len(b.names) != len(b.rows) || b.renamed {
+		b.names, b.renamed = slices.Sorted(maps.Keys(b.rows)), false
+	}
+	for _, name := range b.names {
+		s.Rows = append(s.Rows, b.rows[name])
 	}
 	return s
 }
