@@ -15,7 +15,6 @@ func newConfigCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "The agent's config file",
-		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newConfigValidateCommand(streams))
 	return cmd

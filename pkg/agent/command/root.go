@@ -36,5 +36,6 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newAskFilesystemsCommand(streams),
 		newScanCommand(streams),
 	)
+	hintUsage(root)
 	return root
 }
