@@ -36,7 +36,7 @@ type Occurrence struct {
 	Source           string
 }
 
-// Key is what makes two occurrences the same incident.
+// key is what makes two occurrences the same incident.
 func (o Occurrence) key() string { return o.Node + "\x00" + o.Reason + "\x00" + o.Subject }
 
 const (
