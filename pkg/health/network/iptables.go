@@ -48,16 +48,16 @@ func (c *iptables) Run(ctx context.Context, h *host.Host) ([]health.Finding, err
 		return nil, err
 	}
 	bad := checkRules(c.opts, lines.rules)
-	print := fingerprint(bad)
+	mark := fingerprint(bad)
 	if c.told == "" && c.opts.Memory != nil {
 		c.told = c.opts.Memory.Get(iptablesKey)
 	}
-	if len(bad) > 0 && print == c.told {
+	if len(bad) > 0 && mark == c.told {
 		return nil, check.ErrNoData // neither news nor a clean sample
 	}
-	c.told = print
-	if c.opts.Memory != nil && c.opts.Memory.Get(iptablesKey) != print {
-		c.opts.Memory.Set(iptablesKey, print)
+	c.told = mark
+	if c.opts.Memory != nil && c.opts.Memory.Get(iptablesKey) != mark {
+		c.opts.Memory.Set(iptablesKey, mark)
 	}
 	return bad, nil
 }
