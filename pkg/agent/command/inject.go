@@ -73,7 +73,7 @@ func (o *injectOptions) run(reason string) error {
 	if err != nil {
 		return fmt.Errorf("%w; run it as root on the node", err)
 	}
-	_, err = f.WriteString("<2>" + text)
+	_, err = f.WriteString("<2>" + text + "\n")
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write to %s: %w", o.device, err)
 	}

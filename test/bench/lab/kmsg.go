@@ -10,13 +10,15 @@ import (
 )
 
 // WriteKmsg writes a critical record to the kernel's log. The file is opened anew:
-// the kernel drops all but some ten records per five seconds of one open file.
+// the kernel drops all but some ten records per five seconds of one open file. Without
+// the newline, the kernel would keep the record open for more of the same line, and
+// show it to no reader until the next record comes.
 func WriteKmsg(text string) error {
 	f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("<2>" + text)
+	_, err = f.WriteString("<2>" + text + "\n")
 	return errors.Join(err, f.Close())
 }
 

@@ -38,7 +38,9 @@ func main() {
 
 func run(ctx context.Context) (err error) {
 	flips := flag.Int("flips", 200, "how often the condition is turned")
-	events := flag.Int("events", 25, "how many Events; no more than the agent's burst, or they wait for their turn")
+	events := flag.Int("events", 25, "how many Events; with those that the agent has of its own no more than the agent's burst, or they wait for their turn")
+	pause := flag.Duration("pause", 500*time.Millisecond, "time between two lines: without any, the agent's own bound on its requests is what is measured")
+	verbose := flag.Bool("v", false, "print each one as it comes")
 	flag.Parse()
 	l, err := lab.New(ctx)
 	if err != nil {
@@ -67,20 +69,29 @@ func run(ctx context.Context) (err error) {
 	for i := range *events {
 		device := fmt.Sprintf("sd%s", letters(nonce*100+i))
 		line := fmt.Sprintf("sd 6:0:0:0: [%s] tag#0 Sense Key : Medium Error [current]", device)
+		time.Sleep(*pause)
 		d, err := o.tell(ctx, line, func() bool { return o.told(device) })
 		if err != nil {
 			return fmt.Errorf("event %d: %w", i+1, err)
 		}
 		toEvent = append(toEvent, d)
+		if *verbose {
+			fmt.Fprintf(os.Stderr, "event %d: %s\n", i+1, d)
+		}
 	}
 	for i := range *flips {
 		device := fmt.Sprintf("nvme%dn%d", nonce, i+1)
 		line := fmt.Sprintf("XFS (%s): Filesystem has been shut down due to log error (0x2).", device)
+		time.Sleep(*pause)
 		d, err := o.tell(ctx, line, func() bool { return o.sick(device) })
 		if err != nil {
 			return fmt.Errorf("flip %d: %w", i+1, err)
 		}
 		toFalse = append(toFalse, d)
+		if *verbose {
+			fmt.Fprintf(os.Stderr, "flip %d: %s\n", i+1, d)
+		}
+		time.Sleep(*pause)
 		start := time.Now()
 		if err := o.allClear(ctx, "FilesystemShutdown/"+device); err != nil {
 			return err
