@@ -106,7 +106,7 @@ func TestInjectWritesOneRecord(t *testing.T) {
 		t.Errorf("%q, %v", errOut, err)
 	}
 	b, _ := os.ReadFile(device)
-	if got := string(b); !strings.HasPrefix(got, "<2>NVRM: Xid") || !strings.HasSuffix(got, injectedMark) {
+	if got := string(b); !strings.HasPrefix(got, "<2>NVRM: Xid") || !strings.HasSuffix(got, injectedMark+"\n") {
 		t.Errorf("%q", got)
 	}
 }
