@@ -77,6 +77,9 @@ func (d *block) Detect(r host.Record) []health.Finding {
 	}
 	if g := groups(blockBuffer, r.Message); g != nil {
 		device := g["device"] + g["device2"]
+		if noFault.MatchString(device) {
+			return nil
+		}
 		return d.consequence(r, now, "buffer "+device, device, "BlockDeviceIOError", "A read or write of "+disk(device)+" failed", map[string]any{"device": clean(device)})
 	}
 	if g := groups(blockExt, r.Message); g != nil {

@@ -30,7 +30,7 @@ var (
 	cperFRU      = regexp.MustCompile(`^ *fru_text: (.*)`)
 	cperAddress  = regexp.MustCompile(`^ *physical_address: 0x([0-9a-f]+)`)
 	cperDevice   = regexp.MustCompile(`^ *device_id: (\S+)`)
-	cperMemory   = regexp.MustCompile(`(?i)\bECC\b|DIMM|DRAM|Memory Controller|memory scrub|scrub (?:un)?corrected`)
+	cperMemory   = regexp.MustCompile(`(?i)^ *error_type: .*\bECC\b|DIMM|DRAM|Memory Controller|memory scrub|scrub (?:un)?corrected`)
 	amdSeverity  = regexp.MustCompile(`^(Corrected|Deferred|Uncorrected|System Fatal)[\w, ]* error`)
 )
 

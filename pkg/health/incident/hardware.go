@@ -29,7 +29,7 @@ type hardware struct {
 const hardwareTime = time.Second
 
 var (
-	edacError = regexp.MustCompile(`^EDAC (?:\S+ )?MC(?P<mc>\d+): (?:(?P<count>\d+) )?(?P<type>CE|UE)\b ?(?P<what>.*?)(?: on (?P<dimm>[^(]+?))? ?(?:\((?P<details>.*)\)|, label "(?P<label>[^"]*)".*|$)`)
+	edacError = regexp.MustCompile(`^EDAC (?:\S+ )?MC(?P<mc>\d+): (?:(?P<count>\d+) )?(?P<type>CE|UE)\b(?P<what>.*?)(?: on (?P<dimm>[^(]+?))? ?(?:\((?P<details>.*)\)|, label "(?P<label>[^"]*)".*|$)`)
 	edacPage  = regexp.MustCompile(`\bpage[: ]0x([0-9a-f]+)`)
 	mceLogged = regexp.MustCompile(`^(?:mce: )?\[Hardware Error\]: (?P<what>Machine check events logged|CPU \d+: Machine Check(?: Exception)?(?:: [0-9a-f]+)? Bank \d+)`)
 	cperLine  = regexp.MustCompile(`^(?:BERT: |mce: )?(?:\{(?P<seq>\d+)\})?\[Hardware Error\]: ?(?P<text>.*)`)
@@ -52,12 +52,26 @@ func (d *hardware) Detect(r host.Record) []health.Finding {
 	}
 	if g := groups(edacError, r.Message); g != nil {
 		d.take("mce")
-		return d.edac(r, now, g)
+		return append(d.reported(g["type"]), d.edac(r, now, g)...)
 	}
 	if g := groups(cperLine, r.Message); g != nil {
 		return d.cper(r, now, g["seq"], g["text"])
 	}
 	return d.memoryFailure(r, now)
+}
+
+// reported ends a report that is being read before EDAC says which memory it was about:
+// then it is told once, by EDAC, unless the report is worse.
+func (d *hardware) reported(kind string) []health.Finding {
+	if d.block == nil {
+		return nil
+	}
+	rank := severityRank[d.block.severity]
+	if d.block.section == "memory" && (kind == "CE" && rank == 2 || kind == "UE" && rank == 3) || d.block.section == "" && d.block.seq == "" {
+		d.block = nil
+		return nil
+	}
+	return d.endBlock()
 }
 
 func (d *hardware) edac(r host.Record, now time.Time, g map[string]string) []health.Finding {

@@ -36,7 +36,8 @@ var (
 	oopsNull  = regexp.MustCompile(`^(?:BUG: )?(?:kernel|Kernel|[Uu]nable to handle(?: kernel)?) NULL pointer dereference(?:,? (?:on \w+ )?(?:address:?|at(?: virtual address)?))? *(?P<address>(?:0x)?[0-9a-f]+|\(null\))?`)
 	oopsPage  = regexp.MustCompile(`^(?:BUG: )?[Uu]nable to handle (?:kernel )?(?:page fault for address:?|paging request(?: for (?:unknown|data|instruction fetch))? at(?: virtual address)?|(?:access to user memory outside uaccess routines|execute from non-executable memory|read from unreadable memory|write to read-only memory)[a-z ]*) *(?P<address>(?:0x)?[0-9a-f]+)?`)
 	oopsCount = regexp.MustCompile(`^(?P<what>[A-Za-z][^\[\]]*?)[:,] *(?:probably for [^\[]*: *)?(?:[0-9a-f]{1,16} )?\[#(?P<oops>\d+)\]`)
-	oopsBug   = regexp.MustCompile(`^BUG: (?P<what>.+)`)
+	// mm/slub.c names the cache: "BUG kmalloc-64 (Not tainted): Redzone overwritten".
+	oopsBug = regexp.MustCompile(`^BUG(?:: | (?P<cache>\S{1,64}) \((?:Not tainted|Tainted: [^)]*)\): )(?P<what>.+)`)
 	// oopsOther are lines that begin with "BUG:" and have a reason of their own.
 	oopsOther = regexp.MustCompile(`^BUG: (?:soft lockup|workqueue lockup|NMI watchdog|arch topology borken)`)
 	notStable = regexp.MustCompile(`\b(?:0x)?[0-9a-f]*\d[0-9a-f]*\b`)
@@ -45,7 +46,7 @@ var (
 func newOops() *oops { return &oops{} }
 
 func (*oops) Literals() []string {
-	return []string{"rigger a crash", "Kernel panic - not syncing", "ernel BUG at ", "NULL pointer dereference", "nable to handle ", "BUG: ", " [#"}
+	return []string{"rigger a crash", "Kernel panic - not syncing", "ernel BUG at ", "NULL pointer dereference", "nable to handle ", "BUG: ", "ainted", " [#"}
 }
 
 func (*oops) Sources() []host.Source { return kernelLog }
@@ -120,6 +121,9 @@ func classify(line string) (reason, kind string, fields map[string]any) {
 	if g := groups(oopsBug, line); g != nil && !oopsOther.MatchString(line) {
 		what, _, _ := strings.Cut(g["what"], "  ")
 		what = clean(notStable.ReplaceAllString(what, "N"))
+		if g["cache"] != "" {
+			return "KernelBug", clean(g["cache"]) + " " + what, fieldsOf(g)
+		}
 		return "KernelBug", what, map[string]any{"what": clean(g["what"])}
 	}
 	return "", "", nil

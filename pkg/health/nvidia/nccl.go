@@ -10,7 +10,7 @@ import (
 // A crash inside NCCL, as the kernel's show_signal_msg (arch/x86/mm/fault.c) or
 // do_general_protection print it. The process name may hold any character, so the
 // last "[pid]: " before the fault ends it.
-var ncclRE = regexp.MustCompile(`^(?:traps: )?(.{1,64})\[(\d{1,10})\](?:: segfault at | general protection fault ).* in (libnccl[^\s\[,]*)`)
+var ncclRE = regexp.MustCompile(`^(?:traps: )?(.{1,64})\[(\d{1,10})\](?:: segfault at |:? (?:trap |general protection ).*\bip:).* in (libnccl[^\s\[,]*)`)
 
 // ncclFinding reads a crash in libnccl.
 func ncclFinding(line string, r host.Record) (health.Finding, bool) {

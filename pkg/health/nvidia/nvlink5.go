@@ -114,4 +114,4 @@ func driverByName(unit string, old nvlink5Info, oldFound bool, now nvlink5Info, 
 	return 0
 }
 
-func hex32(v uint32) string { return fmt.Sprintf("%#010x", v) }
+func hex32(v uint32) string { return fmt.Sprintf("0x%08x", v) }

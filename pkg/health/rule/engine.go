@@ -18,6 +18,8 @@ type Engine struct {
 	kernel, journal, file *group
 	all                   []*compiled
 	windows               windows
+	// last is the time of the last record that had one.
+	last time.Time
 }
 
 // group is all rules of one source, with one prefilter.
@@ -90,6 +92,9 @@ func (e *Engine) Rules() []Rule {
 
 // Detect implements detect.Detector.
 func (e *Engine) Detect(r host.Record) []health.Finding {
+	if at := clockOf(r); !at.IsZero() {
+		e.last = at
+	}
 	c, fields := e.winner(&r)
 	if c == nil {
 		return nil
@@ -98,7 +103,7 @@ func (e *Engine) Detect(r host.Record) []health.Finding {
 	if c.Window == nil {
 		return []health.Finding{f}
 	}
-	if !e.windows.add(c, f, clockOf(r)) {
+	if !e.windows.add(c, f, e.last) {
 		return nil
 	}
 	return []health.Finding{f}
@@ -112,7 +117,7 @@ func (e *Engine) Flush(now time.Time) []health.Finding {
 	if !now.IsZero() {
 		return nil
 	}
-	return e.windows.end()
+	return e.windows.end(e.last)
 }
 
 // winner returns the rule that reports a record, and the fields it takes.

@@ -64,12 +64,13 @@ func (ws windows) add(c *compiled, f health.Finding, at time.Time) bool {
 	return full
 }
 
-// end returns the findings of windows that the end of a saved log left open.
-func (ws windows) end() []health.Finding {
+// end returns the findings of windows that the end of a saved log, at now, left open.
+// One that has run out by then has told that it was nothing.
+func (ws windows) end(now time.Time) []health.Finding {
 	var out []health.Finding
 	for c, subjects := range ws {
 		for _, w := range subjects {
-			if c.Window.AtEnd && !w.told {
+			if c.Window.AtEnd && !w.told && now.Sub(w.times[0]) <= c.within() {
 				out = append(out, w.last)
 			}
 		}

@@ -19,7 +19,8 @@ func (p *Parser) owner(l *line) host.Record {
 	if identifier, ok := l.syslog(&p.years); ok {
 		if identifier == "kernel" {
 			l.dmesg()
-			return kernel(l.rec, l.rest)
+			// rsyslog writes a newline within a record as an octal number.
+			return kernel(l.rec, strings.ReplaceAll(l.rest, "#012", "\n"))
 		}
 		return service(l.rec, identifier, l.rest)
 	}

@@ -35,9 +35,10 @@ var (
 	syslog5424  = regexp.MustCompile(`^<\d{1,3}>1 (` + dotStamp + `) (\S+) (\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?`)
 	monoService = regexp.MustCompile(`^(?:\S+ )?([A-Za-z][\w.@()-]*)\[(\d+)\]: `)
 	monoKernel  = regexp.MustCompile(`^\S+ kernel: `)
-	bareKernel  = regexp.MustCompile(`^kernel: `)
+	// journald and syslogd tell emergencies to all terminals: " kernel:text".
+	bareKernel  = regexp.MustCompile(`^(?:kernel: | ?kernel:)`)
 	bareService = regexp.MustCompile(`^(?:([A-Za-z][\w.@()-]*)\[(\d+)\]|(systemd)): `)
-	crashWords  = regexp.MustCompile(`^(?:segfault at|unhandled |bad frame|potentially unexpected|general protection|trap )`)
+	crashWords  = regexp.MustCompile(`^(?:segfault at|undefined instruction: pc=|unhandled |bad frame|potentially unexpected|general protection|trap )`)
 	criLine     = regexp.MustCompile(`^(` + isoStamp + `) (stdout|stderr) [FP] `)
 	eventRow    = regexp.MustCompile(`^(?:Warning|Normal) +\w+ +(?:\d+[smhdy])+(?: \(x\d+ over (?:\d+[smhdy])+\))? +([a-z][\w./-]*)(?:, \S+)? +`)
 )
