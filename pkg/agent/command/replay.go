@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -118,7 +120,9 @@ func (o *replayOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 		defer f.Close()
-		in = f
+		if in, err = unzipped(f); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	p, err := o.pipeline()
 	if err != nil {
@@ -126,6 +130,15 @@ func (o *replayOptions) run(ctx context.Context, name string) error {
 	}
 	text := logtext.Options{Source: host.Source(o.source), Unit: o.unit, Path: o.path}
 	return replay(ctx, in, text, p, o.printer())
+}
+
+// unzipped returns a reader of the text in f, which logrotate may have compressed.
+func unzipped(f io.Reader) (io.Reader, error) {
+	r := bufio.NewReader(f)
+	if magic, err := r.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return r, nil // also when it is too short to be compressed
+	}
+	return gzip.NewReader(r)
 }
 
 func (o *replayOptions) printer() *findingPrinter {

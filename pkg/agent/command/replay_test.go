@@ -231,3 +231,25 @@ func TestReplayOfABundleReadsItsLogs(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
+
+func TestReplayReadsWhatLogrotateCompressed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "messages-20260101.gz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	_, werr := z.Write([]byte("VFS: file-max limit 1000 reached\n"))
+	if err := errors.Join(werr, z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	root := New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: io.Discard})
+	root.SetArgs([]string{"replay", "-o", "json", path})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "FileHandlesExhausted") {
+		t.Errorf("got %q", out.String())
+	}
+}

@@ -28,8 +28,9 @@ type Options struct {
 // AnyUnit is the Unit of records of which nobody says whose words they are.
 const AnyUnit = "*"
 
-// maxRecord bounds a record that goes over several lines, in bytes.
-const maxRecord = 1 << 20
+// maxRecord bounds a record that goes over several lines, in bytes. What is beyond is
+// dropped.
+const maxRecord = 64 << 10
 
 // Parser makes records of lines. It keeps the last record back until the next line
 // shows that no more of it follows. It is for one goroutine at a time.
@@ -107,8 +108,11 @@ func (p *Parser) more(text string) bool {
 		}
 		return ok
 	}
-	if !p.indents || len(p.last.Message)+len(text) > maxRecord {
+	if !p.indents {
 		return false
+	}
+	if len(p.last.Message)+len(text) > maxRecord {
+		return true // it is nobody else's
 	}
 	p.last.Message += "\n" + strings.TrimLeft(text, " \t")
 	return true

@@ -204,3 +204,16 @@ func FuzzParser(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsBeyondARecordsBoundIsDroppedAndNobodyElses(t *testing.T) {
+	p := NewParser(Options{})
+	p.Line("Jan 02 03:04:05 node-a app[1]: begin")
+	for range 2 * maxRecord / 64 {
+		if r := p.Line("        NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."); r != nil {
+			t.Fatalf("a line of its own: %+v", r)
+		}
+	}
+	if r := p.Flush(); r == nil || r.Kernel || len(r.Message) > maxRecord {
+		t.Errorf("got a record of %d bytes", len(r.Message))
+	}
+}
