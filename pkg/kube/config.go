@@ -33,6 +33,10 @@ func LoadConfig(kubeconfig, userAgent string) (*rest.Config, error) {
 	}
 	cfg.UserAgent = userAgent
 	cfg.WarningHandler = rest.NoWarnings{}
+	// client-go's default of 5 requests a second would hold a fault back behind
+	// Events. What the agent may write is bounded by its own token bucket and by one
+	// patch each 250 ms.
+	cfg.QPS, cfg.Burst = 50, 100
 	return cfg, nil
 }
 

@@ -174,8 +174,9 @@ func (w *watched) metric(line string) bool {
 }
 
 // kmsg writes a record to the kernel's log. The kernel lets one open file write some
-// ten records each five seconds, so it is opened anew; and it drops a write now and
-// then without a word, so it is looked for.
+// ten records each five seconds, so it is opened anew; without its newline a record
+// is shown only when the next one comes; and what is dropped is dropped without a
+// word, so it is looked for.
 func kmsg(t *testing.T, text string) {
 	t.Helper()
 	from := nextKmsgSeq(t)
@@ -184,7 +185,7 @@ func kmsg(t *testing.T, text string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.WriteString("<2>" + text)
+		_, err = f.WriteString("<2>" + text + "\n")
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -56,12 +56,12 @@ func TestPrefilterOfNothingFindsNothing(t *testing.T) {
 
 func TestRequiredLiterals(t *testing.T) {
 	for pattern, want := range map[string]string{
-		`^VFS: file-max limit (\d+) reached`:   "VFS: file-max limit ",
-		`(?:abcd|efgh)\d`:                      "abcd efgh",
-		`^(?:NMI )?(?:watchdog: )?soft lockup`: "soft lockup",
-		`(?:abcdefgh)?x`:                       "",
-		`(?i)abcdefgh`:                         "",
-		`a+b+c+`:                               "",
+		`^VFS: file-max limit (\d+) reached`:      "VFS: file-max limit ",
+		`(?:abcd|efgh)\d`:                         "abcd efgh",
+		`^(?:NMI )?(?:watchdog: )?soft lockup`:    "soft lockup",
+		`(?:abcdefgh)?x`:                          "",
+		`(?i)abcdefgh`:                            "",
+		`a+b+c+`:                                  "",
 		`(?:very long text that goes on and on)+`: "very long text that goes",
 	} {
 		if got := strings.Join(requiredLiterals(pattern), " "); got != want {
