@@ -64,8 +64,8 @@ type follower[T Object] struct {
 	onChange func(T)
 }
 
-func (f *follower[T]) Add(obj any) error    { return f.tell(obj) }
-func (f *follower[T]) Update(obj any) error { return f.tell(obj) }
+func (f *follower[T]) Add(obj any) error    { f.tell(obj); return nil }
+func (f *follower[T]) Update(obj any) error { f.tell(obj); return nil }
 
 func (f *follower[T]) Delete(any) error {
 	var none T
@@ -77,14 +77,14 @@ func (f *follower[T]) Replace(list []any, _ string) error {
 	if len(list) == 0 {
 		return f.Delete(nil)
 	}
-	return f.tell(list[0])
+	f.tell(list[0])
+	return nil
 }
 
 func (f *follower[T]) Resync() error { return nil }
 
-func (f *follower[T]) tell(obj any) error {
+func (f *follower[T]) tell(obj any) {
 	if t, ok := obj.(T); ok {
 		f.onChange(t)
 	}
-	return nil
 }

@@ -56,7 +56,7 @@ func run(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	if err := program(ctx, c, filepath.Join(c.Bin("kubectl")), "--kubeconfig", c.Kubeconfig(), "apply", "-f", "api/crds"); err != nil {
+	if err := program(ctx, c, c.Bin("kubectl"), "--kubeconfig", c.Kubeconfig(), "apply", "-f", "api/crds"); err != nil {
 		return err
 	}
 	for _, name := range names {

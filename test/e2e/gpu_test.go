@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +54,7 @@ func startOnGPUNode(e *env, lib *fakenvml.Library) {
 		e.t.Fatal(err)
 	}
 	env := append([]string{"env", "LD_LIBRARY_PATH=" + filepath.Dir(lib.Path)}, lib.Env()...)
-	argv := append(env, "unshare", "-m", "sh", "-c", gpuNodeScript, "sh",
+	argv := append(slices.Clone(env), "unshare", "-m", "sh", "-c", gpuNodeScript, "sh",
 		program(e.Cluster, "node-agent"), "run", "--node-name", node, "--config", config, "--state-dir", filepath.Join(dir, "state"),
 		"--metrics-address", "", "--trust-userspace-kmsg")
 	cmd, err := e.Enter(e.t.Context(), argv...)

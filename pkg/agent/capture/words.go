@@ -10,7 +10,7 @@ import (
 	"github.com/ekslogs/ekslogs/api/v1alpha1"
 )
 
-// AnnotationSince, on a NodeDiagnostic, says how far back journals are read, as a
+// AnnotationSince on a NodeDiagnostic says how far back journals are read, as a
 // Go duration such as "24h".
 const AnnotationSince = "ekslogs.io/since"
 

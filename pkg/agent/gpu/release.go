@@ -61,7 +61,8 @@ func watchRelease(ctx context.Context, stateDir string, log *slog.Logger, do fun
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.Errors:
+		case err := <-w.Errors:
+			log.Debug("watching the state folder", "err", err)
 		case e := <-w.Events:
 			if filepath.Base(e.Name) == releaseFile && e.Has(fsnotify.Create|fsnotify.Write) && released(stateDir, time.Now()) {
 				do()

@@ -136,8 +136,9 @@ func (m *Monitor) Run(ctx context.Context) error {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wg.Go(func() { m.publisher.Run(ctx) })
-	wg.Go(func() { m.events.Run(ctx) })
+	// Both end with ctx only, and say no more than that.
+	wg.Go(func() { _ = m.publisher.Run(ctx) })
+	wg.Go(func() { _ = m.events.Run(ctx) })
 	return m.loop(ctx)
 }
 

@@ -63,7 +63,7 @@ func (m *Monitor) watchOrders(ctx context.Context) <-chan struct{} {
 			select {
 			case <-ctx.Done():
 				return
-			case <-w.Errors:
+			case <-w.Errors: //nolint:errcheck // an overflow loses wake-ups only; the next file brings one
 			case e := <-w.Events:
 				if e.Has(fsnotify.Create) && filepath.Ext(e.Name) == ".json" {
 					select {

@@ -157,7 +157,7 @@ func (f *fakeAPI) apply(body []byte, manager string) error {
 	n.ManagedFields = append([]metav1.ManagedFieldsEntry(nil), n.ManagedFields...)
 	if len(conditions) > 0 {
 		// The last writer owns the heartbeats of what it wrote, and nobody else does.
-		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Update", Time: &now, Subresource: "status", FieldsV1: &metav1.FieldsV1{Raw: raw}}}
+		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Update", Time: &now, Subresource: "status", FieldsV1: metav1.NewFieldsV1(string(raw))}}
 	}
 	f.version++
 	n.ResourceVersion = strconv.Itoa(f.version)

@@ -93,7 +93,7 @@ func (s *snapshot) addWriter(m metav1.ManagedFieldsEntry) {
 			Conditions map[string]map[string]json.RawMessage `json:"f:conditions"`
 		} `json:"f:status"`
 	}
-	if json.Unmarshal(m.FieldsV1.Raw, &fields) != nil {
+	if json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
 		return
 	}
 	if _, ok := fields.Metadata.Annotations["f:"+annotation.AllClearKey]; ok {

@@ -173,9 +173,9 @@ func TestMessagesAreBoundedAndClean(t *testing.T) {
 		f.Message = strings.Repeat("m", 5000)
 		b.Observe(f)
 	}
-	c := b.is(accel, false, "NvidiaGPULost")
+	b.is(accel, false, "NvidiaGPULost")
 	b.SetBlind(accel, []string{"kmsg"})
-	c = b.is(accel, false, "NvidiaGPULost")
+	c := b.is(accel, false, "NvidiaGPULost")
 	if len(c.Message) > 1<<10 || strings.ContainsAny(c.Message, "\x1b\n") || !utf8.ValidString(c.Message) {
 		t.Errorf("%d bytes: %q", len(c.Message), c.Message)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/host"
@@ -162,7 +163,7 @@ func TestFieldsAreFitForAnAPIObject(t *testing.T) {
 		t.Fatal(f)
 	}
 	name, _ := f[0].Fields["name"].(string)
-	if len(name) > maxField || strings.ContainsAny(name, "\x00\x1b\xff") {
+	if len(name) > maxField || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\x1b") {
 		t.Errorf("name is %q", name)
 	}
 	if n, ok := f[0].Fields["n"]; ok {

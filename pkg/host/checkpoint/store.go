@@ -110,7 +110,7 @@ func load(path string) (file, error) {
 	}
 	var f file
 	if err := json.Unmarshal(b, &f); err != nil {
-		return file{}, fmt.Errorf("%s: %w: %v", path, errCorrupt, err)
+		return file{}, fmt.Errorf("%s: %w: %w", path, errCorrupt, err)
 	}
 	if f.Version != version {
 		return file{}, fmt.Errorf("%s: version %d, want %d: %w", path, f.Version, version, errCorrupt)

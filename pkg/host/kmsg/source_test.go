@@ -45,7 +45,6 @@ func fixture(t *testing.T) *host.Host {
 type ring struct {
 	mu    sync.Mutex
 	reads []any
-	limit bool // refuse records longer than the buffer, and lose them
 }
 
 func (r *ring) open() (device, error) {

@@ -62,7 +62,7 @@ func ParseStat(b []byte) (Stat, error) {
 		if len(rest) == 0 {
 			break
 		}
-		word := rest
+		var word []byte
 		if i := bytes.IndexByte(rest, ' '); i >= 0 {
 			word, rest = rest[:i], rest[i:]
 		} else {

@@ -60,7 +60,7 @@ func dialDirect(ctx context.Context, h *host.Host) (*godbus.Conn, error) {
 		return nil, err
 	}
 	if err := conn.Auth(nil); err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return nil, err
 	}
 	return conn, nil

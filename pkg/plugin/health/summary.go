@@ -162,7 +162,7 @@ func tableLines(out *term.Stream, rows, shown []*fleet.Row, view fleet.View, o *
 
 // chosen are the rows to show, sorted. rows stays as it is.
 func chosen(rows []*fleet.Row, o *Options) []*fleet.Row {
-	out := rows
+	var out []*fleet.Row
 	if o.Unhealthy {
 		out = slices.DeleteFunc(slices.Clone(rows), func(r *fleet.Row) bool { return r.Verdict.Rank() < fleet.VerdictWarning.Rank() })
 	} else {

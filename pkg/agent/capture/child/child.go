@@ -98,7 +98,7 @@ func Run(ctx context.Context, s Spec) error {
 	}
 	if s.OnGone != nil {
 		go func() {
-			<-done
+			<-done //nolint:errcheck // how an abandoned child ends helps nobody any more
 			s.OnGone()
 		}()
 	}
@@ -109,7 +109,7 @@ func wait(done <-chan error, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-done:
+	case <-done: //nolint:errcheck // Run reads how it ended from the process itself
 		return true
 	case <-t.C:
 		return false

@@ -82,7 +82,7 @@ func (l *nvmlLibrary) register() {
 		}
 	}
 	if !registered {
-		set.Free()
+		_ = set.Free()
 		return
 	}
 	l.set = set
@@ -113,10 +113,10 @@ func (l *nvmlLibrary) wait(timeout time.Duration) (*Event, error) {
 
 func (l *nvmlLibrary) close() {
 	if l.set != nil {
-		l.set.Free()
+		_ = l.set.Free()
 		l.set = nil
 	}
-	l.api.Shutdown()
+	_ = l.api.Shutdown()
 }
 
 // has says whether the library has a function. Calling one that it lacks would end
