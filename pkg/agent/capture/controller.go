@@ -42,7 +42,10 @@ type Config struct {
 	Command []string
 	// Findings returns the text of findings.json. Optional.
 	Findings func() []byte
-	Log      *slog.Logger
+	// Standby says that another agent is in charge of the node: its captures and its
+	// bundle, which lies where ours would, are then left alone. Optional.
+	Standby func() bool
+	Log     *slog.Logger
 }
 
 // DefaultTimeout bounds a capture with its upload.
@@ -139,9 +142,23 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
+// standbyPause is how long a request waits at most after another agent has left.
+const standbyPause = 30 * time.Second
+
+// standsBy says that the other agent of the node answers. A capture of ours that is
+// at work, or not reported yet, is still seen through.
+func (c *Controller) standsBy() bool {
+	unreported := c.seen && decide(c.object, c.mem) == actReport
+	return c.cfg.Standby != nil && c.mem.running == nil && !unreported && c.cfg.Standby()
+}
+
 // step does what there is to do, until the next message.
 func (c *Controller) step(ctx context.Context) {
 	c.wake = time.Time{}
+	if c.standsBy() {
+		c.wakeBy(time.Now().Add(standbyPause))
+		return
+	}
 	defer c.sweep()
 	if !c.seen {
 		return

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,5 +245,32 @@ func TestNoCaptureIsStartedBesideOneThatHangs(t *testing.T) {
 	c.job.hanging.Store(0)
 	if reason, message := c.job.run(t.Context(), &v1alpha1.NodeDiagnostic{Spec: spec}); reason != v1alpha1.ReasonSuccess {
 		t.Errorf("once it is gone: %s: %s", reason, message)
+	}
+}
+
+func TestWhileAnotherAgentIsInChargeNothingIsAnsweredNorRemoved(t *testing.T) {
+	b := newBench(t, "ok")
+	var standby atomic.Bool
+	var asked atomic.Int32
+	standby.Store(true)
+	b.cfg.Standby = func() bool { asked.Add(1); return standby.Load() }
+	if err := os.MkdirAll(filepath.Dir(b.bundle()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.bundle(), []byte("the other agent's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.until("the look without an object", func() bool { return asked.Load() >= 2 })
+	b.api.create(toNode())
+	b.until("the look at the object", func() bool { return asked.Load() >= 3 })
+	b.stop()
+	if got, err := os.ReadFile(b.bundle()); err != nil || string(got) != "the other agent's" || b.history() != "" {
+		t.Errorf("bundle %q, %v; history:\n%s", got, err, b.history())
+	}
+	standby.Store(false)
+	b.start()
+	if got := b.completed(1); got.Reason != v1alpha1.ReasonSuccess {
+		t.Errorf("got %+v", got)
 	}
 }

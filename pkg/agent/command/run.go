@@ -144,7 +144,7 @@ func (o *runOptions) components(log *slog.Logger) ([]agent.Component, error) {
 		Host: h, Node: o.nodeName, Version: version.Version(),
 		Diagnostics: diagnostics, Core: core,
 		StateDir: o.stateDir, Retention: o.bundleRetention, Timeout: o.captureTimeout,
-		Findings: detection.FindingsJSON,
-		Log:      log.With("component", "capture"),
+		Findings: detection.FindingsJSON, Standby: detection.Standby,
+		Log: log.With("component", "capture"),
 	})), nil
 }
