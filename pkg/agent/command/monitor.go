@@ -22,8 +22,10 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/detect"
+	"github.com/ekslogs/ekslogs/pkg/health/incident"
 	"github.com/ekslogs/ekslogs/pkg/health/nvidia"
 	"github.com/ekslogs/ekslogs/pkg/health/rule"
+	"github.com/ekslogs/ekslogs/pkg/health/storage"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/kube"
 )
@@ -79,7 +81,7 @@ func (o *monitorOptions) components(h *host.Host, node, stateDir string, cfg *re
 	m := monitor.New(monitor.Options{
 		Host: h, Node: node, Version: version.Version(), Catalog: catalog, Core: core, Events: events,
 		StateDir: h.Path(stateDir), ConfigPath: o.configPath,
-		Detector: func(*config.Config) (detect.Detector, error) { return o.detector(catalog, gpus.Detector()) },
+		Detector: func(*config.Config) (detect.Detector, error) { return o.detector(h, catalog, gpus.Detector()) },
 		Checks: func(cfg *config.Config, memory host.Checkpoints) []check.Check {
 			return append(checks.List(cfg, checks.Options{Host: h, Catalog: catalog, Memory: memory, Log: log.With("component", "checks")}), gpus.Checks(cfg.Monitor("nvidia").ExpectedGPUs)...)
 		},
@@ -109,7 +111,7 @@ func (o *monitorOptions) style() (publish.Style, error) {
 }
 
 // detector compiles the built-in rules and those of the rules folder.
-func (o *monitorOptions) detector(catalog *health.Catalog, gpus nvidia.Options) (detect.Detector, error) {
+func (o *monitorOptions) detector(h *host.Host, catalog *health.Catalog, gpus nvidia.Options) (detect.Detector, error) {
 	rules, err := rule.Embedded()
 	if err != nil {
 		return nil, err
@@ -121,7 +123,8 @@ func (o *monitorOptions) detector(catalog *health.Catalog, gpus nvidia.Options) 
 		}
 		rules = rule.Override(rules, more)
 	}
-	return detect.New(detect.Options{Rules: rules, Catalog: catalog, TrustUserspace: o.trustUserspace, Nvidia: gpus})
+	return detect.New(detect.Options{Rules: rules, Catalog: catalog, TrustUserspace: o.trustUserspace, Nvidia: gpus,
+		Incident: incident.Options{Critical: storage.Needed(h)}})
 }
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }
