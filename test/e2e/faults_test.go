@@ -14,13 +14,32 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 )
 
-const (
-	storage  = corev1.NodeConditionType("StorageReady")
-	shutdown = "XFS (nvme7n1): Filesystem has been shut down due to log error (0x2)."
-)
+const storage = corev1.NodeConditionType("StorageReady")
+
+// shutdown is what the kernel says when the filesystem of the node's root is gone:
+// one that the node does not need is no reason to replace it.
+func shutdown(t *testing.T) string {
+	t.Helper()
+	return "XFS (" + rootDevice(t) + "): Filesystem has been shut down due to log error (0x2)."
+}
+
+// rootDevice is the block device of the root filesystem, as the kernel names it.
+func rootDevice(t *testing.T) string {
+	t.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Stat("/", &st); err != nil {
+		t.Fatal(err)
+	}
+	link, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)))
+	if err != nil {
+		t.Skipf("the root of this machine lies on no block device, whose loss would be Fatal: %v", err)
+	}
+	return filepath.Base(link)
+}
 
 func TestAKernelOopsIsAnEventAndACount(t *testing.T) {
 	w := newWatched(t)
@@ -41,7 +60,7 @@ func TestAFatalTurnsItsConditionOnceAndHealsByItsRule(t *testing.T) {
 	w := newWatched(t)
 	w.start()
 	w.until(storage, corev1.ConditionTrue)
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	first := w.until(storage, corev1.ConditionFalse)
 	for range 3 {
 		w.stop(syscall.SIGKILL)
@@ -59,7 +78,7 @@ func TestAFatalTurnsItsConditionOnceAndHealsByItsRule(t *testing.T) {
 		t.Errorf("told %d times: %q", len(got), got)
 	}
 	// Only a reboot or a person ends it.
-	w.kubectl("annotate", "node", w.node, "ekslogs.io/all-clear=FilesystemShutdown/nvme7n1")
+	w.kubectl("annotate", "node", w.node, "ekslogs.io/all-clear=FilesystemShutdown/"+rootDevice(t))
 	healed := w.until(storage, corev1.ConditionTrue)
 	if !healed.LastTransitionTime.After(first.LastTransitionTime.Time) {
 		t.Errorf("the status moved and its time did not: %+v, %+v", first, healed)
@@ -74,7 +93,7 @@ func TestALostLedgerIsTakenFromTheNode(t *testing.T) {
 	w := newWatched(t)
 	w.start()
 	w.until(storage, corev1.ConditionTrue)
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	first := w.until(storage, corev1.ConditionFalse)
 	w.stop(syscall.SIGKILL)
 	w.state = t.TempDir()
@@ -99,7 +118,7 @@ func TestADamagedOrReadOnlyStateDirectoryIsSurvived(t *testing.T) {
 	w.stop(syscall.SIGTERM)
 	w.state = "/proc/none" // nothing can be made there
 	w.start()
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	w.until(storage, corev1.ConditionFalse)
 }
 
@@ -107,7 +126,7 @@ func TestDroppedConditionsAndARecreatedNodeGetTheirOldTimes(t *testing.T) {
 	w := newWatched(t)
 	w.start()
 	w.until(storage, corev1.ConditionTrue)
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	first := w.until(storage, corev1.ConditionFalse)
 	w.kubectl("patch", "node", w.node, "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`)
 	if c := w.until(storage, corev1.ConditionFalse); !c.LastTransitionTime.Equal(&first.LastTransitionTime) {
@@ -130,7 +149,7 @@ func TestAnotherAgentIsNotFought(t *testing.T) {
 	theirs(0)
 	w.start()
 	w.eventually("AnotherAgentActive", func() bool { return len(w.events("AnotherAgentActive")) == 1 })
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	w.eventually("the metric", func() bool { return w.metric("node_agent_standby 1") })
 	theirs(1)
 	if c := w.condition("KernelReady"); c.Message != "theirs" || w.condition(storage) != nil {
@@ -152,7 +171,7 @@ func TestAConfigIsObeyedWhenItChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("the condition of the monitor that is off is gone", func() bool { return w.condition("KernelReady") == nil })
-	kmsg(t, shutdown)
+	kmsg(t, shutdown(t))
 	w.eventually("the shadow", func() bool { return len(w.events("WouldBeFilesystemShutdown")) == 1 })
 	if c := w.condition(storage); c.Status != corev1.ConditionTrue {
 		t.Errorf("shadow mode turned a condition: %+v", c)
