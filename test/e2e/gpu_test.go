@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,7 +57,7 @@ func startOnGPUNode(e *env, lib *fakenvml.Library) {
 	env := append([]string{"env", "LD_LIBRARY_PATH=" + filepath.Dir(lib.Path)}, lib.Env()...)
 	argv := append(slices.Clone(env), "unshare", "-m", "sh", "-c", gpuNodeScript, "sh",
 		program(e.Cluster, "node-agent"), "run", "--node-name", node, "--config", config, "--state-dir", filepath.Join(dir, "state"),
-		"--metrics-address", "", "--trust-userspace-kmsg")
+		"--metrics-address", "", "--trust-userspace-kmsg", "--kmsg-from-seq", strconv.FormatUint(nextKmsgSeq(e.t), 10))
 	cmd, err := e.Enter(e.t.Context(), argv...)
 	if err != nil {
 		e.t.Fatal(err)

@@ -65,6 +65,8 @@ type patchDelete struct {
 // write is a patch and what it says.
 type write struct {
 	conditions []corev1.NodeCondition
+	// beating are those of conditions that were evaluated now.
+	beating    []health.ConditionType
 	remove     []health.ConditionType
 	annotation string
 	findings   string

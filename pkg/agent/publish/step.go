@@ -31,6 +31,8 @@ type applied struct {
 	heartbeats map[health.ConditionType]time.Time
 	wrote      map[health.ConditionType]time.Time
 	words      map[health.ConditionType]corev1.NodeCondition
+	// beaten are the conditions that this process has evaluated and said so.
+	beaten map[health.ConditionType]bool
 }
 
 // step writes if something is to be written, and returns how long to wait for the
@@ -91,7 +93,7 @@ func (p *Publisher) plan(s *snapshot, d Desired, standby string, now time.Time) 
 	w.annotation, w.obeyed = text, s.allClear != "" && s.allClear == p.applied.allClear
 	w.findings = findingSet(d.Health)
 
-	beating := false
+	beating, evaluated := false, false
 	if standby == "" {
 		w.remove = removable(s, d.Off)
 		for _, c := range d.Conditions {
@@ -102,6 +104,8 @@ func (p *Publisher) plan(s *snapshot, d Desired, standby string, now time.Time) 
 				}
 			} else {
 				beating = true
+				w.beating = append(w.beating, c.Type)
+				evaluated = evaluated || !p.applied.beaten[c.Type]
 			}
 			nc := nodeCondition(c, beat)
 			w.conditions = append(w.conditions, nc)
@@ -130,7 +134,9 @@ func (p *Publisher) plan(s *snapshot, d Desired, standby string, now time.Time) 
 		why = "obeyed"
 	case p.own && beating && now.Sub(p.applied.at) >= p.heartbeat():
 		why = "heartbeat"
-	case !p.own || w.findings != p.applied.findings:
+	case !p.own || evaluated || w.findings != p.applied.findings:
+		// evaluated: after a restart a condition stays as it was, its heartbeat too,
+		// until what it needs has been looked at. Then it is alive again, and says so.
 		if left := p.pace.annotation - now.Sub(p.applied.at); p.own && left > 0 {
 			wait = min(wait, left)
 		} else {
@@ -172,6 +178,12 @@ func (p *Publisher) send(ctx context.Context, w write) error {
 			p.applied.wrote = map[health.ConditionType]time.Time{}
 		}
 		p.applied.wrote[t] = c.LastHeartbeatTime.Time
+	}
+	if p.applied.beaten == nil {
+		p.applied.beaten = map[health.ConditionType]bool{}
+	}
+	for _, t := range w.beating {
+		p.applied.beaten[t] = true
 	}
 	p.learn(takeSnapshot(&n))
 	return nil
