@@ -11,7 +11,7 @@ import (
 )
 
 // handle takes a record of any source. When it returns, what the record says is in
-// the ledger's store.
+// the ledger's store, or is held back by a detector and holds back the checkpoints.
 func (m *Monitor) handle(r host.Record) error {
 	m.pipe.Lock()
 	defer m.pipe.Unlock()
@@ -29,6 +29,7 @@ func (m *Monitor) handle(r host.Record) error {
 // record follows.
 func (m *Monitor) planFlush() {
 	due := m.detector.Due()
+	m.positions.hold(!due.IsZero())
 	if due.IsZero() {
 		if m.due != nil {
 			m.due.Stop()

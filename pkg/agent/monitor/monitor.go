@@ -74,6 +74,8 @@ type Monitor struct {
 	// ledger is set before anything that uses it runs.
 	ledger      *ledger.Ledger
 	checkpoints host.Checkpoints
+	// positions are the checkpoints of the logs.
+	positions *holdback
 
 	mu        sync.Mutex
 	cfg       *config.Config
@@ -168,7 +170,7 @@ func (m *Monitor) openState() func() {
 		Instance: m.opts.Instance, Outbox: m.ledger, Quiet: m.standby.Load, Log: m.log,
 	})
 	store, closeStore := m.openCheckpoints()
-	m.checkpoints = store
+	m.checkpoints, m.positions = store, newHoldback(store)
 	return func() {
 		m.flush()
 		closeStore()

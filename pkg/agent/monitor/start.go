@@ -57,7 +57,7 @@ func (m *Monitor) start(ctx context.Context) func() {
 
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	m.feeds = feeds(m.opts.Host, m.checkpoints, m.opts.KmsgFromSeq)
+	m.feeds = feeds(m.opts.Host, m.positions, m.opts.KmsgFromSeq)
 	for _, s := range m.opts.Sources {
 		m.feeds = append(m.feeds, feed{source: s})
 	}
@@ -89,6 +89,7 @@ func (m *Monitor) start(ctx context.Context) func() {
 		if m.due != nil {
 			m.due.Stop()
 		}
+		m.positions.drop()
 		m.pipe.Unlock()
 	}
 }
