@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/ekslogs/ekslogs/pkg/health/check"
 	"github.com/ekslogs/ekslogs/pkg/health/detect"
 	"github.com/ekslogs/ekslogs/pkg/health/ledger"
+	"github.com/ekslogs/ekslogs/pkg/health/nvidia"
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
@@ -182,7 +184,22 @@ func (m *Monitor) observe(f health.Finding) {
 	if f.Condition != "" && !m.isOn(f.Condition) {
 		return
 	}
+	m.namePod(f)
 	m.opts.Metrics.Found(f.Reason, m.ledger.Observe(f))
+}
+
+// podUID is a pod's UID; nothing else is looked for on the disk.
+var podUID = regexp.MustCompile(`^[0-9a-f-]{32,36}$`)
+
+// namePod names the pod that a finding knows by its UID only: the kernel tells cgroups.
+func (m *Monitor) namePod(f health.Finding) {
+	uid, _ := f.Fields["pod_uid"].(string)
+	if f.Fields["pod"] != nil || f.Severity == health.Info || !podUID.MatchString(uid) {
+		return
+	}
+	if pod := nvidia.PodByUID(m.opts.Host, uid); pod.Name != "" {
+		f.Fields["pod"] = pod.String()
+	}
 }
 
 func (m *Monitor) isOn(t health.ConditionType) bool {

@@ -67,17 +67,43 @@ func EventName(node, boot string, n ledger.Notice) string {
 	return node + "." + hex.EncodeToString(h[:10])
 }
 
-func (s Style) create(name string, n ledger.Notice, o EventOptions) ([]byte, error) {
+// namespaceOf is the namespace of a notice's Event: that of the object it is about.
+func namespaceOf(n ledger.Notice) string {
+	if n.OnPod && n.Pod != nil {
+		return n.Pod.Namespace
+	}
+	return eventNamespace
+}
+
+// regarding is the object that a notice's Event is about.
+func regarding(n ledger.Notice, o EventOptions) corev1.ObjectReference {
+	if n.OnPod && n.Pod != nil {
+		return corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: n.Pod.Namespace, Name: n.Pod.Name, UID: types.UID(n.Pod.UID),
+		}
+	}
 	uid := o.UID()
 	if uid == "" {
 		uid = o.Node
 	}
-	node := corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Node, UID: types.UID(uid)}
-	meta := metav1.ObjectMeta{Name: name, Namespace: eventNamespace}
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Node, UID: types.UID(uid)}
+}
+
+// text is the sentence of a notice's Event. Who looks at a pod wants to know the node.
+func text(n ledger.Notice, o EventOptions) string {
+	if n.OnPod {
+		return n.Text() + " (node " + o.Node + ")"
+	}
+	return n.Text()
+}
+
+func (s Style) create(name string, n ledger.Notice, o EventOptions) ([]byte, error) {
+	object := regarding(n, o)
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespaceOf(n)}
 	if s == StyleEKS {
 		return json.Marshal(&corev1.Event{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}, ObjectMeta: meta,
-			InvolvedObject: node, Type: eventType(n), Reason: conditionOr(n), Message: eksMessage(n),
+			InvolvedObject: object, Type: eventType(n), Reason: conditionOr(n), Message: limit(eventReason(n)+": "+text(n, o), maxNote),
 			FirstTimestamp: metav1.NewTime(n.First), LastTimestamp: metav1.NewTime(n.Last), Count: int32(min(n.Count, 1<<30)),
 			Source: corev1.EventSource{Component: eksController, Host: o.Node}, ReportingController: eksController,
 			ReportingInstance: limit(o.Instance, 128),
@@ -85,8 +111,8 @@ func (s Style) create(name string, n ledger.Notice, o EventOptions) ([]byte, err
 	}
 	return json.Marshal(&eventsv1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"}, ObjectMeta: meta,
-		EventTime: metav1.NewMicroTime(n.First), Series: series(n), Regarding: node, Type: eventType(n),
-		Reason: eventReason(n), Action: string(n.Kind), Note: limit(n.Text(), maxNote),
+		EventTime: metav1.NewMicroTime(n.First), Series: series(n), Regarding: object, Type: eventType(n),
+		Reason: eventReason(n), Action: string(n.Kind), Note: limit(text(n, o), maxNote),
 		ReportingController: controller, ReportingInstance: limit(o.Instance, 128),
 	})
 }
@@ -125,10 +151,6 @@ func conditionOr(n ledger.Notice) string {
 		return eventReason(n)
 	}
 	return string(n.Condition)
-}
-
-func eksMessage(n ledger.Notice) string {
-	return limit(eventReason(n)+": "+n.Text(), maxNote)
 }
 
 func limit(s string, n int) string {

@@ -172,7 +172,7 @@ func (w *EventWriter) deliver(ctx context.Context, n ledger.Notice) error {
 		if err != nil {
 			return err
 		}
-		err = w.opts.Client.Patch(types.MergePatchType).Resource("events").Namespace(eventNamespace).Name(name).
+		err = w.opts.Client.Patch(types.MergePatchType).Resource("events").Namespace(namespaceOf(n)).Name(name).
 			Param("fieldManager", Manager).Body(body).Do(ctx).Error()
 		if err == nil || !apierrors.IsNotFound(err) {
 			return w.final(err, n)
@@ -182,7 +182,7 @@ func (w *EventWriter) deliver(ctx context.Context, n ledger.Notice) error {
 	if err != nil {
 		return err
 	}
-	err = w.opts.Client.Post().Resource("events").Namespace(eventNamespace).Param("fieldManager", Manager).
+	err = w.opts.Client.Post().Resource("events").Namespace(namespaceOf(n)).Param("fieldManager", Manager).
 		Body(body).Do(ctx).Error()
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -192,6 +192,12 @@ func (w *EventWriter) deliver(ctx context.Context, n ledger.Notice) error {
 
 // final gives up on what will never be accepted; everything else is tried again.
 func (w *EventWriter) final(err error, n ledger.Notice) error {
+	if n.OnPod && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+		// The namespace is gone or going, or may not be written to. The Node's Event
+		// names the pod, and others must not wait.
+		w.opts.Log.Warn("an event about a pod is not accepted, it is dropped", "pod", n.Pod.String(), "reason", n.Reason, "err", err)
+		return nil
+	}
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) {
 		w.opts.Log.Error("the API server refuses an event, it is dropped", "reason", n.Reason, "err", err)
 		return nil

@@ -228,3 +228,48 @@ func TestTheBucketGivesABurstAndThenOneAtATime(t *testing.T) {
 		t.Error("a clock that was stepped back gave a token")
 	}
 }
+
+func TestAnEventAboutAPodIsInItsNamespaceAndNamesTheNode(t *testing.T) {
+	for style, want := range map[Style]string{
+		StyleOurs: "cpu3: the kernel oopsed (node n)",
+		StyleEKS:  "KernelOops: cpu3: the kernel oopsed (node n)",
+	} {
+		n := notice("kmsg/boot/1/pod/u0", 1)
+		n.Pod, n.OnPod = &ledger.Pod{Namespace: "ml", Name: "train-0", UID: "u0"}, true
+		b, err := style.create("name", n, EventOptions{Node: "n", UID: func() string { return "uid-1" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e struct {
+			Metadata                  struct{ Namespace string }
+			Regarding, InvolvedObject corev1.ObjectReference
+			Note, Message             string
+		}
+		if err := json.Unmarshal(b, &e); err != nil {
+			t.Fatal(err)
+		}
+		object := e.Regarding
+		if style == StyleEKS {
+			object = e.InvolvedObject
+		}
+		if e.Metadata.Namespace != "ml" || object.Kind != "Pod" || object.Namespace != "ml" || object.Name != "train-0" || object.UID != "u0" || e.Note+e.Message != want {
+			t.Errorf("%s: %s", style, b)
+		}
+	}
+}
+
+func TestAPodWhoseNamespaceIsGoneHoldsNothingUp(t *testing.T) {
+	w := NewEventWriter(EventOptions{Log: slog.New(slog.DiscardHandler)})
+	n := notice("kmsg/boot/1/pod/u0", 1)
+	gone := apierrors.NewNotFound(corev1.Resource("namespaces"), "ml")
+	if w.final(gone, n) == nil {
+		t.Error("an Event about the Node was dropped")
+	}
+	n.Pod, n.OnPod = &ledger.Pod{Namespace: "ml", Name: "train-0", UID: "u0"}, true
+	if err := w.final(gone, n); err != nil {
+		t.Errorf("tried for ever: %v", err)
+	}
+	if w.final(errors.New("connection refused"), n) == nil {
+		t.Error("dropped in an outage")
+	}
+}

@@ -47,6 +47,9 @@ type Entry struct {
 	Adopted bool `json:"adopted,omitempty"`
 	// Reboots is how many reboots the same fault outlived or came back after.
 	Reboots int `json:"reboots,omitempty"`
+	// Pod is the pod of the first sighting, and Pods the UIDs of those that were told.
+	Pod  *Pod     `json:"pod,omitempty"`
+	Pods []string `json:"pods,omitempty"`
 	// Told is the count that the Event shows, at ToldAt.
 	Told   int       `json:"told,omitempty"`
 	ToldAt time.Time `json:"toldAt"`

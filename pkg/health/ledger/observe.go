@@ -77,6 +77,7 @@ func (l *Ledger) observe(f health.Finding, check string, now time.Time) Outcome 
 	}
 	if e != nil {
 		l.again(e, f, check, j, now)
+		l.tellPod(e, f, now)
 		return out
 	}
 	e = newEntry(f, check, j, now, l)
@@ -86,6 +87,7 @@ func (l *Ledger) observe(f health.Finding, check string, now time.Time) Outcome 
 	out.New = true
 	if j.severity != health.Info {
 		l.tellBegin(e, now)
+		l.tellPod(e, f, now)
 	}
 	return out
 }
@@ -120,7 +122,7 @@ func newEntry(f health.Finding, check string, j judged, now time.Time, l *Ledger
 		Condition: f.Condition, Reason: f.Reason, Subject: f.Subject, Severity: f.Severity, Origin: f.Origin,
 		Message: clean(f.Message, maxMessage), Evidence: clean(l.opts.Redact(f.Evidence), maxEvidence),
 		First: seconds(first), Last: seconds(first), Count: 1, Boot: boot,
-		Key: key + "/" + f.Subject, Check: check, judgment: j,
+		Key: key + "/" + f.Subject, Check: check, Pod: podOf(f), judgment: j,
 	}
 }
 

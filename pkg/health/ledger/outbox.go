@@ -37,6 +37,10 @@ type Notice struct {
 	Count int       `json:"count"`
 	// Created is when the notice was made.
 	Created time.Time `json:"created"`
+	// Pod is the pod that the fault hit or came from, nil for none. The Event is about
+	// the Node, or when OnPod is set about the pod itself.
+	Pod   *Pod `json:"pod,omitempty"`
+	OnPod bool `json:"onPod,omitempty"`
 }
 
 const (
@@ -74,11 +78,17 @@ func (l *Ledger) tell(e *Entry, kind NoticeKind, message string, now time.Time) 
 	n := Notice{
 		Key: e.Key, Kind: kind, Condition: e.Condition, Reason: e.Reason, Subject: e.Subject,
 		Severity: e.judgment.severity, Message: message, First: e.First, Last: e.Last, Count: e.Count, Created: now,
+		Pod: e.Pod,
 	}
 	if kind == Recovered {
 		n.Count = 1
 	}
 	e.Told, e.ToldAt = e.Count, now
+	l.put(n)
+}
+
+// put puts a notice into the outbox, in the place of an older one about the same.
+func (l *Ledger) put(n Notice) {
 	i := slices.IndexFunc(l.state.Outbox, func(o Notice) bool { return o.Key == n.Key && o.Kind == n.Kind })
 	if i >= 0 {
 		n.Created = l.state.Outbox[i].Created
@@ -137,6 +147,9 @@ func (n Notice) Text() string {
 	}
 	if n.Subject != "" && !strings.Contains(text, n.Subject) {
 		text = n.Subject + ": " + text
+	}
+	if n.Pod != nil && !n.OnPod && n.Kind != Recovered {
+		text += " (pod " + n.Pod.String() + ")"
 	}
 	return text
 }

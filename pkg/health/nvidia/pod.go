@@ -39,15 +39,20 @@ func PodOf(h *host.Host) func(pid int64) (Pod, bool) {
 		if m == nil {
 			return Pod{}, false
 		}
-		pod := Pod{UID: strings.ReplaceAll(string(m[1]), "_", "-")}
-		// Neither namespaces nor names of pods hold an underscore.
-		names, _ := h.Glob("/var/log/pods/*_*_" + pod.UID)
-		if len(names) == 1 {
-			parts := strings.Split(path.Base(names[0]), "_")
-			pod.Namespace, pod.Name = parts[0], parts[1]
-		}
-		return pod, true
+		return PodByUID(h, strings.ReplaceAll(string(m[1]), "_", "-")), true
 	}
+}
+
+// PodByUID names a pod by the kubelet's log folders; the name is empty when it has none.
+func PodByUID(h *host.Host, uid string) Pod {
+	pod := Pod{UID: uid}
+	// Neither namespaces nor names of pods hold an underscore.
+	names, _ := h.Glob("/var/log/pods/*_*_" + pod.UID)
+	if len(names) == 1 {
+		parts := strings.Split(path.Base(names[0]), "_")
+		pod.Namespace, pod.Name = parts[0], parts[1]
+	}
+	return pod
 }
 
 // blame adds the pod of the event's process to it, and remembers it when the code
