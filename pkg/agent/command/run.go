@@ -33,6 +33,7 @@ type runOptions struct {
 	stateDir        string
 	bundleRetention time.Duration
 	captureTimeout  time.Duration
+	lowPriority     bool
 	verbose         bool
 	monitor         monitorOptions
 
@@ -68,6 +69,7 @@ it to the object's URL, and reports in the object's status.`,
 	f.DurationVar(&o.bundleRetention, "bundle-retention", 10*time.Minute, "how long a bundle stays on the node")
 	f.DurationVar(&o.captureTimeout, "capture-timeout", capture.DefaultTimeout, "how long a capture may take, its upload included")
 	o.monitor.addFlags(f)
+	f.BoolVar(&o.lowPriority, "low-priority", true, "give way to the node's workloads: nice and SCHED_BATCH")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more")
 	return cmd
 }
@@ -107,6 +109,11 @@ func (o *runOptions) run(ctx context.Context) error {
 	if os.Getenv("GOMAXPROCS") == "" {
 		// One core is plenty, and the others are somebody's training job.
 		runtime.GOMAXPROCS(1)
+	}
+	if o.lowPriority {
+		if err := lowerPriority(); err != nil {
+			log.Warn("the agent runs at an ordinary priority", "err", err)
+		}
 	}
 	components, err := o.components(log)
 	if err != nil {
