@@ -36,7 +36,7 @@ func (m *Monitor) planFlush() {
 		}
 		return
 	}
-	wait := max(time.Until(due), 100*time.Millisecond)
+	wait := min(max(time.Until(due), 100*time.Millisecond), longestHold)
 	if m.due == nil {
 		m.due = time.AfterFunc(wait, m.flushDetector)
 		return
@@ -47,7 +47,13 @@ func (m *Monitor) planFlush() {
 func (m *Monitor) flushDetector() {
 	m.pipe.Lock()
 	defer m.pipe.Unlock()
-	for _, f := range m.detector.Flush(time.Now()) {
+	now := time.Now()
+	if m.detector.Due().Sub(now) > longestHold {
+		// The clock was stepped back, and no record came that shows it: what waits has
+		// waited long enough.
+		now = time.Time{}
+	}
+	for _, f := range m.detector.Flush(now) {
 		m.observe(f)
 	}
 	m.planFlush()

@@ -14,9 +14,10 @@ type memory map[string]string
 func (m memory) Get(k string) string { return m[k] }
 func (m memory) Set(k, v string)     { m[k] = v }
 
-// holder holds each finding back until it is flushed.
+// holder holds each finding back until due.
 type holder struct {
 	lines
+	due  time.Time
 	held []health.Finding
 }
 
@@ -29,10 +30,13 @@ func (h *holder) Due() time.Time {
 	if len(h.held) == 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Hour) // the test flushes
+	return h.due
 }
 
-func (h *holder) Flush(time.Time) []health.Finding {
+func (h *holder) Flush(now time.Time) []health.Finding {
+	if !now.IsZero() && now.Before(h.due) {
+		return nil
+	}
 	out := h.held
 	h.held = nil
 	return out
@@ -40,7 +44,8 @@ func (h *holder) Flush(time.Time) []health.Finding {
 
 func TestCheckpointsWaitForFindingsThatAreHeldBack(t *testing.T) {
 	m := newTestMonitor(t, t.TempDir(), nil)
-	m.detector = &holder{}
+	d := &holder{due: time.Now().Add(longestHold)}
+	m.detector = d
 	read := func(message, position string) {
 		t.Helper()
 		if err := m.handle(host.Record{Message: message, Position: position}); err != nil {
@@ -57,6 +62,7 @@ func TestCheckpointsWaitForFindingsThatAreHeldBack(t *testing.T) {
 	if got := m.positions.Get("kmsg"); got != "kmsg/b/3" {
 		t.Errorf("a source that reopens its log goes on at %q", got)
 	}
+	d.due = time.Now()
 	m.flushDetector()
 	if got := m.checkpoints.Get("kmsg"); got != "kmsg/b/3" || m.findings() != "FilesystemShutdown/" {
 		t.Errorf("checkpoint %q with findings %q", got, m.findings())
@@ -95,5 +101,17 @@ func TestALogThatNeverRestsMovesItsCheckpointOn(t *testing.T) {
 	h.hold(false)
 	if store["kmsg"] != "3" || len(h.old)+len(h.young) != 0 {
 		t.Errorf("%v, old %v, young %v", store, h.old, h.young)
+	}
+}
+
+func TestAClockThatIsSteppedBackHoldsNothingBack(t *testing.T) {
+	m := newTestMonitor(t, t.TempDir(), nil)
+	m.detector = &holder{due: time.Now().Add(time.Hour)} // held a moment before the step
+	if err := m.handle(host.Record{Message: "FilesystemShutdown", Position: "kmsg/b/1"}); err != nil {
+		t.Fatal(err)
+	}
+	m.flushDetector()
+	if got := m.findings(); got != "FilesystemShutdown/" {
+		t.Errorf("findings %q", got)
 	}
 }
