@@ -1,44 +1,19 @@
 package kernel
 
 import (
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ekslogs/ekslogs/pkg/health"
-	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
-	"github.com/google/go-cmp/cmp"
 )
 
-// tree is a host made of files.
-func tree(t *testing.T, files map[string]string) *host.Host {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := host.New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-type memory map[string]string
-
-func (m memory) Get(k string) string { return m[k] }
-func (m memory) Set(k, v string)     { m[k] = v }
-
 func options(h *host.Host) Options {
-	o := Options{Catalog: health.NewCatalog(), UsageLimit: 0.70, ZramLimit: 0.10, Fresh: true, Memory: memory{}}
+	o := Options{Catalog: health.NewCatalog(), UsageLimit: 0.70, ZramLimit: 0.10, Fresh: true, Memory: checktest.Memory{}}
 	if h != nil {
 		o.Processes = proc.NewCache(h)
 	}
@@ -67,45 +42,14 @@ func wantFindings(t *testing.T, got []health.Finding, want ...told) {
 	}
 }
 
-// run takes one sample.
-func run(t *testing.T, c check.Check, h *host.Host) []health.Finding {
-	t.Helper()
-	fs, err := c.Run(t.Context(), h)
-	if err != nil {
-		t.Fatalf("%s: %v", c.Name(), err)
-	}
-	return fs
-}
-
 func TestEveryCheckCoversReasonsOfItsConditionInTheCatalogue(t *testing.T) {
-	catalog := health.NewCatalog()
-	names := map[string]bool{}
-	for _, c := range Checks(options(nil)) {
-		if names[c.Name()] {
-			t.Errorf("two checks are called %s", c.Name())
-		}
-		names[c.Name()] = true
-		for _, code := range c.Reasons() {
-			r, ok := catalog.Lookup(code)
-			if !ok || r.Condition != c.Condition() {
-				t.Errorf("%s: reason %s has condition %q in the catalogue, want %s", c.Name(), code, r.Condition, c.Condition())
-			}
-		}
-	}
-	if len(names) != 10 {
-		t.Errorf("%d checks, want 10", len(names))
-	}
-}
-
-func TestEveryPolledReasonHasACheck(t *testing.T) {
-	covered := map[string]bool{}
-	for _, c := range Checks(options(nil)) {
-		for _, code := range c.Reasons() {
-			covered[code] = true
-		}
+	checks := Checks(options(nil))
+	covered := checktest.Covered(t, checks)
+	if len(checks) != 10 {
+		t.Errorf("%d checks, want 10", len(checks))
 	}
 	for _, r := range health.NewCatalog().Reasons() {
-		if r.Condition == health.KernelReady && len(r.Source) >= 4 && r.Source[:4] == "poll" && !covered[r.Code] {
+		if r.Condition == health.KernelReady && strings.HasPrefix(r.Source, "poll") && !covered[r.Code] {
 			t.Errorf("nothing looks for %s", r.Code)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
 )
@@ -43,12 +44,12 @@ func TestZombiesOfAFixtureTree(t *testing.T) {
 	for i := range 25 {
 		files[fmt.Sprintf("proc/%d/stat", 100+i)] = fmt.Sprintf("%d (a) b) Z 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0\n", 100+i)
 	}
-	h := tree(t, files)
+	h := checktest.Tree(t, files)
 	c := newZombies(options(h))
 	for range c.Samples() - 1 {
-		wantFindings(t, run(t, c, h))
+		wantFindings(t, checktest.Run(t, c, h))
 	}
-	wantFindings(t, run(t, c, h), told{"ExcessiveZombieProcesses", health.Warning, ""})
+	wantFindings(t, checktest.Run(t, c, h), told{"ExcessiveZombieProcesses", health.Warning, ""})
 }
 
 func TestStuckTaskIsTheSameOneThatNeverRan(t *testing.T) {
@@ -89,23 +90,23 @@ func TestStuckTaskOfAFixtureTree(t *testing.T) {
 		"proc/loadavg": "1.00 1.00 1.00 1/80 11206\n", "proc/7/task/8/stat": stat,
 		"proc/7/task/8/wchan": "rpc_wait_bit_killable", "proc/7/task/8/schedstat": "1 2 3\n",
 	}
-	h := tree(t, files)
+	h := checktest.Tree(t, files)
 	c := newStuck(options(h))
 	for range stuckSamples - 1 {
-		wantFindings(t, run(t, c, h))
+		wantFindings(t, checktest.Run(t, c, h))
 	}
-	fs := run(t, c, h)
+	fs := checktest.Run(t, c, h)
 	wantFindings(t, fs, told{"TaskStuckInD", health.Warning, "dd"})
 	if fs[0].Evidence != "1 tasks: dd[7] in rpc_wait_bit_killable" {
 		t.Errorf("evidence %q", fs[0].Evidence)
 	}
 	c.scan = time.Now().Add(time.Hour) // until then only the tasks that are known
-	wantFindings(t, run(t, c, h), told{"TaskStuckInD", health.Warning, "dd"})
+	wantFindings(t, checktest.Run(t, c, h), told{"TaskStuckInD", health.Warning, "dd"})
 	files["proc/7/task/8/stat"] = strings.Replace(stat, " D ", " S ", 1)
-	wantFindings(t, run(t, c, tree(t, files)))
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, files)))
 	files["proc/7/task/8/stat"] = stat
 	files["proc/loadavg"] = "0.10 1.00 1.00 1/80 11206\n"
-	wantFindings(t, run(t, c, tree(t, files)))
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, files)))
 }
 
 func TestEnvironmentAsksOnceAboutEachProcessThatMayHaveTooMany(t *testing.T) {
@@ -114,7 +115,7 @@ func TestEnvironmentAsksOnceAboutEachProcessThatMayHaveTooMany(t *testing.T) {
 		fields[0], fields[19], fields[47], fields[48] = "S", fmt.Sprint(start), "100", fmt.Sprint(100+size)
 		return fmt.Sprintf("%d (java) %s\n", pid, strings.Join(fields, " "))
 	}
-	h := tree(t, map[string]string{
+	h := checktest.Tree(t, map[string]string{
 		"proc/10/stat": stat(10, 1, 200_000), "proc/11/stat": stat(11, 1, 200_000), "proc/12/stat": stat(12, 1, envSmall),
 	})
 	c := newEnvironment(options(h))
@@ -124,7 +125,7 @@ func TestEnvironmentAsksOnceAboutEachProcessThatMayHaveTooMany(t *testing.T) {
 		return map[int]int{10: 1001, 11: 1000}, nil
 	}
 	for range 3 {
-		wantFindings(t, run(t, c, h), told{"LargeEnvironment", health.Warning, "java"})
+		wantFindings(t, checktest.Run(t, c, h), told{"LargeEnvironment", health.Warning, "java"})
 	}
 	slices.Sort(asked)
 	if !slices.Equal(asked, []int{10, 11}) {
@@ -133,7 +134,7 @@ func TestEnvironmentAsksOnceAboutEachProcessThatMayHaveTooMany(t *testing.T) {
 }
 
 func TestEnvironmentLeavesAProcessAloneThatItHungAt(t *testing.T) {
-	h := tree(t, map[string]string{})
+	h := checktest.Tree(t, map[string]string{})
 	c := newEnvironment(options(h))
 	c.count = func(context.Context, *host.Host, []int) (map[int]int, error) {
 		return map[int]int{1: 5}, errors.New("timed out")
@@ -170,7 +171,7 @@ func TestEnvironmentOfARealProcess(t *testing.T) {
 	if err != nil || counts[cmd.Process.Pid] != 1500 {
 		t.Errorf("counted %v, %v, want 1500", counts, err)
 	}
-	fs := run(t, newEnvironment(options(h)), h)
+	fs := checktest.Run(t, newEnvironment(options(h)), h)
 	if !slices.ContainsFunc(fs, func(f health.Finding) bool { return f.Subject == "sleep" }) {
 		t.Errorf("findings %+v, want one about sleep", fs)
 	}

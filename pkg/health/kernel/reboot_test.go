@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/health"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
@@ -49,12 +50,12 @@ func TestRebootIsJudgedByTheEndOfTheLastBoot(t *testing.T) {
 
 func bootTree(t *testing.T, boot string) *host.Host {
 	t.Helper()
-	return tree(t, map[string]string{"proc/sys/kernel/random/boot_id": boot + "\n"})
+	return checktest.Tree(t, map[string]string{"proc/sys/kernel/random/boot_id": boot + "\n"})
 }
 
 func TestRebootIsToldOnceAndNeverAtTheFirstStart(t *testing.T) {
 	o := options(nil)
-	m := memory{}
+	m := checktest.Memory{}
 	o.Memory = m
 	check := func() *reboot {
 		c := newReboot(o)
@@ -66,22 +67,22 @@ func TestRebootIsToldOnceAndNeverAtTheFirstStart(t *testing.T) {
 		}
 		return c
 	}
-	wantFindings(t, run(t, check(), bootTree(t, oldBoot)))
-	wantFindings(t, run(t, check(), bootTree(t, oldBoot)))
+	wantFindings(t, checktest.Run(t, check(), bootTree(t, oldBoot)))
+	wantFindings(t, checktest.Run(t, check(), bootTree(t, oldBoot)))
 
 	after := bootTree(t, newBoot)
 	c := check()
-	fs := run(t, c, after)
+	fs := checktest.Run(t, c, after)
 	wantFindings(t, fs, told{"UnexpectedReboot", health.Warning, ""})
 	if f := fs[0]; f.Position != "reboot/"+newBoot || !f.At.Equal(time.UnixMicro(1796078000500000)) {
 		t.Errorf("position %q at %v", f.Position, f.At)
 	}
 	// An agent that is killed at this point tells it again, from the same position.
-	if fs := run(t, check(), after); len(fs) != 1 || fs[0].Position != "reboot/"+newBoot {
+	if fs := checktest.Run(t, check(), after); len(fs) != 1 || fs[0].Position != "reboot/"+newBoot {
 		t.Errorf("after a crash: %+v", fs)
 	}
-	wantFindings(t, run(t, c, after))
-	wantFindings(t, run(t, check(), after))
+	wantFindings(t, checktest.Run(t, c, after))
+	wantFindings(t, checktest.Run(t, check(), after))
 }
 
 func TestLastBootOfARealJournal(t *testing.T) {
@@ -125,8 +126,8 @@ func TestLastBootOfARealJournal(t *testing.T) {
 }
 
 func TestPstore(t *testing.T) {
-	m := memory{}
-	h := tree(t, map[string]string{
+	m := checktest.Memory{}
+	h := checktest.Tree(t, map[string]string{
 		"sys/fs/pstore/dmesg-erst-2": "Panic#1 Part2\n<6>[ 3097.1] before\n",
 		"sys/fs/pstore/dmesg-erst-1": "Panic#1 Part1\n<0>[ 3098.275469] Kernel panic - not syncing: Test panic triggered by crash_test module\n",
 		"var/lib/systemd/pstore/170/dmesg.txt": "Oops#1 Part1\n<6>[  201.650687] sysrq: SysRq : Trigger a crash\n" +
@@ -137,12 +138,12 @@ func TestPstore(t *testing.T) {
 	o := options(nil)
 	o.Memory = m
 	c := newPstore(o)
-	fs := run(t, c, h)
+	fs := checktest.Run(t, c, h)
 	wantFindings(t, fs, told{"KernelPanic", health.Warning, ""}, told{"KernelPanic", health.Info, ""}, told{"KernelPanic", health.Info, ""})
 	if got := fs[0].Fields["reason"]; got != "Test panic triggered by crash_test module" || fs[0].Position == fs[1].Position {
 		t.Errorf("findings %+v", fs)
 	}
-	wantFindings(t, run(t, c, h))
-	wantFindings(t, run(t, newPstore(o), h)) // after a restart
-	wantFindings(t, run(t, newPstore(options(nil)), tree(t, nil)))
+	wantFindings(t, checktest.Run(t, c, h))
+	wantFindings(t, checktest.Run(t, newPstore(o), h)) // after a restart
+	wantFindings(t, checktest.Run(t, newPstore(options(nil)), checktest.Tree(t, nil)))
 }

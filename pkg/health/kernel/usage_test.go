@@ -6,6 +6,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 )
 
 func pidTree(t *testing.T, threads, pidMax, threadsMax string) map[string]string {
@@ -29,14 +30,14 @@ func TestPIDUsageCountsThreadsAgainstTheLowerLimit(t *testing.T) {
 		"a node with plenty": {"20000", "4194304", "192729", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := tree(t, pidTree(t, tc.threads, tc.pidMax, tc.threadsMax))
-			wantFindings(t, run(t, newPIDUsage(options(h)), h), tc.want...)
+			h := checktest.Tree(t, pidTree(t, tc.threads, tc.pidMax, tc.threadsMax))
+			wantFindings(t, checktest.Run(t, newPIDUsage(options(h)), h), tc.want...)
 		})
 	}
 }
 
 func TestPIDUsageIsBlindWithoutItsFiles(t *testing.T) {
-	h := tree(t, map[string]string{"proc/loadavg": "0.20 0.18 0.12 1/5 11206\n"})
+	h := checktest.Tree(t, map[string]string{"proc/loadavg": "0.20 0.18 0.12 1/5 11206\n"})
 	if _, err := newPIDUsage(options(h)).Run(t.Context(), h); err == nil {
 		t.Error("no error")
 	}
@@ -61,7 +62,7 @@ func TestForkRecoveryNeedsForksAndFreeIDs(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
-	h := tree(t, pidTree(t, "10", "100", "100"))
+	h := checktest.Tree(t, pidTree(t, "10", "100", "100"))
 	if fs, err := newForkRecovery(options(h)).Run(t.Context(), h); !errors.Is(err, check.ErrNoData) || fs != nil {
 		t.Errorf("first run: %v, %v, want ErrNoData: it is no clean sample", fs, err)
 	}
@@ -78,8 +79,8 @@ func TestOpenFiles(t *testing.T) {
 		"above int64": {"1536 0 18446744073709551615\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := tree(t, map[string]string{"proc/sys/fs/file-nr": tc.fileNr})
-			wantFindings(t, run(t, newOpenFiles(options(h)), h), tc.want...)
+			h := checktest.Tree(t, map[string]string{"proc/sys/fs/file-nr": tc.fileNr})
+			wantFindings(t, checktest.Run(t, newOpenFiles(options(h)), h), tc.want...)
 		})
 	}
 	for _, bad := range []string{"", "1 2", "x 0 1", "1 0 x"} {
@@ -90,13 +91,13 @@ func TestOpenFiles(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	h := tree(t, map[string]string{"proc/uptime": "3600.12 100.00\n"})
+	h := checktest.Tree(t, map[string]string{"proc/uptime": "3600.12 100.00\n"})
 	c := newClock(options(h))
 	c.status = func() (int32, error) { return 0x40, nil }
-	wantFindings(t, run(t, c, h), told{"ClockUnsynchronized", health.Warning, ""})
+	wantFindings(t, checktest.Run(t, c, h), told{"ClockUnsynchronized", health.Warning, ""})
 	c.status = func() (int32, error) { return 0x2001, nil }
-	wantFindings(t, run(t, c, h))
-	young := tree(t, map[string]string{"proc/uptime": "30.00 10.00\n"})
+	wantFindings(t, checktest.Run(t, c, h))
+	young := checktest.Tree(t, map[string]string{"proc/uptime": "30.00 10.00\n"})
 	if _, err := c.Run(t.Context(), young); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("half a minute after boot: %v, want ErrNoData", err)
 	}
@@ -117,11 +118,11 @@ func TestZram(t *testing.T) {
 		}, []told{{"ZramHighUsage", health.Warning, "zram0"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := tree(t, tc.files)
-			wantFindings(t, run(t, newZram(options(h)), h), tc.want...)
+			h := checktest.Tree(t, tc.files)
+			wantFindings(t, checktest.Run(t, newZram(options(h)), h), tc.want...)
 		})
 	}
-	h := tree(t, map[string]string{"sys/block/sda/size": "1\n"})
+	h := checktest.Tree(t, map[string]string{"sys/block/sda/size": "1\n"})
 	if _, err := newZram(options(h)).Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("without zram: %v, want ErrNoData", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
 	"github.com/ekslogs/ekslogs/pkg/host/systemd"
@@ -26,7 +27,7 @@ func noData(t *testing.T, c check.Check, h *host.Host) {
 
 func TestIPAMDOfTheVPCCNI(t *testing.T) {
 	const pod = "var/log/pods/kube-system_aws-node-abcde_00000000-0000-0000-0000-000000000000/aws-vpc-cni-init/0.log"
-	away := tree(t, map[string]string{"proc/77/stat": stat("sh"), pod: ""})
+	away := checktest.Tree(t, map[string]string{"proc/77/stat": stat("sh"), pod: ""})
 	c := newIPAMD(options(away))
 	now := time.Unix(1e9, 0)
 	c.now = func() time.Time { return now }
@@ -34,21 +35,21 @@ func TestIPAMDOfTheVPCCNI(t *testing.T) {
 	now = now.Add(15 * time.Minute)
 	noData(t, c, away)
 	now = now.Add(time.Second)
-	wantFindings(t, run(t, c, away), told{"IPAMDNotRunning", health.Fatal, ""})
+	wantFindings(t, checktest.Run(t, c, away), told{"IPAMDNotRunning", health.Fatal, ""})
 
-	replaced := tree(t, map[string]string{"var/log/pods/kube-system_aws-node-fghij_00000000-0000-0000-0000-000000000001/aws-vpc-cni-init/0.log": ""})
+	replaced := checktest.Tree(t, map[string]string{"var/log/pods/kube-system_aws-node-fghij_00000000-0000-0000-0000-000000000001/aws-vpc-cni-init/0.log": ""})
 	noData(t, c, replaced) // a new pod of the CNI starts the clock anew
 
-	back := tree(t, map[string]string{"proc/77/stat": stat(ipamdProcess), pod: ""})
+	back := checktest.Tree(t, map[string]string{"proc/77/stat": stat(ipamdProcess), pod: ""})
 	c.opts.Processes = proc.NewCache(back)
-	wantFindings(t, run(t, c, back))
+	wantFindings(t, checktest.Run(t, c, back))
 
-	handler := tree(t, map[string]string{"proc/77/stat": stat("sh"), "var/log/pods/kube-system_aws-node-termination-handler-abcde_00000000-0000-0000-0000-000000000000/aws-node-termination-handler/0.log": ""})
+	handler := checktest.Tree(t, map[string]string{"proc/77/stat": stat("sh"), "var/log/pods/kube-system_aws-node-termination-handler-abcde_00000000-0000-0000-0000-000000000000/aws-node-termination-handler/0.log": ""})
 	noData(t, c, handler)
 }
 
 func TestAgentsOfAutoMode(t *testing.T) {
-	h := tree(t, map[string]string{"usr/lib/systemd/system/" + npaUnit: "", "usr/lib/systemd/system/" + ipamdUnit: ""})
+	h := checktest.Tree(t, map[string]string{"usr/lib/systemd/system/" + npaUnit: "", "usr/lib/systemd/system/" + ipamdUnit: ""})
 	o := options(h)
 	noData(t, newNPA(o), h) // not Auto Mode
 	o.Platform.Auto = true
@@ -57,16 +58,16 @@ func TestAgentsOfAutoMode(t *testing.T) {
 	n, i := newNPA(o), newIPAMD(o)
 	n.unit, i.unit = read, read
 	n.now, i.now = func() time.Time { return now }, func() time.Time { return now }
-	wantFindings(t, run(t, n, h))
-	wantFindings(t, run(t, i, h))
+	wantFindings(t, checktest.Run(t, n, h))
+	wantFindings(t, checktest.Run(t, i, h))
 	unit.Restarts = 44
-	wantFindings(t, run(t, n, h))
+	wantFindings(t, checktest.Run(t, n, h))
 	unit.Restarts = 49
-	wantFindings(t, run(t, n, h), told{"NPARepeatedlyRestart", health.Warning, npaUnit})
+	wantFindings(t, checktest.Run(t, n, h), told{"NPARepeatedlyRestart", health.Warning, npaUnit})
 	unit = systemd.Unit{Active: "failed"} // and a count that fell
 	noData(t, n, h)
 	noData(t, i, h)
 	now = now.Add(16 * time.Minute)
-	wantFindings(t, run(t, n, h), told{"NPANotRunning", health.Fatal, npaUnit})
-	wantFindings(t, run(t, i, h), told{"IPAMDNotRunning", health.Fatal, ""})
+	wantFindings(t, checktest.Run(t, n, h), told{"NPANotRunning", health.Fatal, npaUnit})
+	wantFindings(t, checktest.Run(t, i, h), told{"IPAMDNotRunning", health.Fatal, ""})
 }

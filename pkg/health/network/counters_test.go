@@ -7,6 +7,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 )
 
 func TestENACountersAreJudgedByTheirRise(t *testing.T) {
@@ -27,14 +28,14 @@ func TestENACountersAreJudgedByTheirRise(t *testing.T) {
 
 func TestAPortThatWasActive(t *testing.T) {
 	const state = "sys/class/infiniband/mlx5_0/ports/1/state"
-	h, bad := tree(t, map[string]string{state: "4: ACTIVE\n"}), tree(t, map[string]string{state: "1: DOWN\n"})
+	h, bad := checktest.Tree(t, map[string]string{state: "4: ACTIVE\n"}), checktest.Tree(t, map[string]string{state: "1: DOWN\n"})
 	c := newInfiniBand(options(h))
-	wantFindings(t, run(t, c, bad))
-	wantFindings(t, run(t, c, h))
-	wantFindings(t, run(t, c, bad), told{"InfiniBandPortDown", health.Warning, "mlx5_0/1"})
-	gone := tree(t, map[string]string{"sys/class/net/lo/flags": "0x9"})
-	wantFindings(t, run(t, c, gone), told{"InfiniBandPortDown", health.Warning, "mlx5_0/1"})
-	wantFindings(t, run(t, c, h))
+	wantFindings(t, checktest.Run(t, c, bad))
+	wantFindings(t, checktest.Run(t, c, h))
+	wantFindings(t, checktest.Run(t, c, bad), told{"InfiniBandPortDown", health.Warning, "mlx5_0/1"})
+	gone := checktest.Tree(t, map[string]string{"sys/class/net/lo/flags": "0x9"})
+	wantFindings(t, checktest.Run(t, c, gone), told{"InfiniBandPortDown", health.Warning, "mlx5_0/1"})
+	wantFindings(t, checktest.Run(t, c, h))
 	if _, err := newInfiniBand(options(gone)).Run(t.Context(), gone); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want ErrNoData without adapters", err)
 	}
@@ -53,11 +54,11 @@ func TestEFACountersAreJudgedByTheirPace(t *testing.T) {
 		}
 	}
 	now := time.Unix(1e9, 0)
-	h := tree(t, files("5000000"))
+	h := checktest.Tree(t, files("5000000"))
 	c := newEFA(options(h))
 	c.now = func() time.Time { now = now.Add(time.Minute); return now }
-	wantFindings(t, run(t, c, h))
-	wantFindings(t, run(t, c, tree(t, files("5060000"))))
-	wantFindings(t, run(t, c, tree(t, files("5120001"))), told{"EFAErrorMetric", health.Warning, "rdmap0"})
-	wantFindings(t, run(t, c, tree(t, files("10"))))
+	wantFindings(t, checktest.Run(t, c, h))
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, files("5060000"))))
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, files("5120001"))), told{"EFAErrorMetric", health.Warning, "rdmap0"})
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, files("10"))))
 }

@@ -1,36 +1,15 @@
 package network
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ekslogs/ekslogs/pkg/health"
-	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
-	"github.com/google/go-cmp/cmp"
 )
-
-// tree is a host made of files.
-func tree(t *testing.T, files map[string]string) *host.Host {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := host.New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
 
 func options(h *host.Host) Options {
 	o := Options{Host: h, Catalog: health.NewCatalog()}
@@ -62,28 +41,6 @@ func wantFindings(t *testing.T, got []health.Finding, want ...told) {
 	}
 }
 
-// run takes one sample.
-func run(t *testing.T, c check.Check, h *host.Host) []health.Finding {
-	t.Helper()
-	fs, err := c.Run(t.Context(), h)
-	if err != nil {
-		t.Fatalf("%s: %v", c.Name(), err)
-	}
-	return fs
-}
-
 func TestEveryCheckCoversReasonsOfItsConditionInTheCatalogue(t *testing.T) {
-	catalog := health.NewCatalog()
-	names := map[string]bool{}
-	for _, c := range Checks(options(nil)) {
-		if names[c.Name()] {
-			t.Errorf("two checks are called %s", c.Name())
-		}
-		names[c.Name()] = true
-		for _, code := range c.Reasons() {
-			if r, ok := catalog.Lookup(code); !ok || r.Condition != c.Condition() {
-				t.Errorf("%s: reason %s has condition %q in the catalogue, want %s", c.Name(), code, r.Condition, c.Condition())
-			}
-		}
-	}
+	checktest.Covered(t, Checks(options(nil)))
 }

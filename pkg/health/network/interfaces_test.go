@@ -9,6 +9,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host/kubelet"
 	"github.com/ekslogs/ekslogs/pkg/host/platform"
 )
@@ -78,19 +79,19 @@ func TestAnInterfaceMustBeAtFaultInTwoSamplesThirtySecondsApart(t *testing.T) {
 
 func TestForwarding(t *testing.T) {
 	conf := map[string]string{"etc/cni/net.d/10-aws.conflist": `{"plugins":[{"type":"aws-cni"}]}`}
-	if !hasPodNetwork(tree(t, conf)) {
+	if !hasPodNetwork(checktest.Tree(t, conf)) {
 		t.Error("a pod network was not seen")
 	}
 	for _, text := range []string{`{"plugins":[{"type":"loopback"}]}`, `{"type":"loopback"}`, "no JSON"} {
-		if hasPodNetwork(tree(t, map[string]string{"etc/cni/net.d/10.conflist": text})) {
+		if hasPodNetwork(checktest.Tree(t, map[string]string{"etc/cni/net.d/10.conflist": text})) {
 			t.Errorf("%s is no pod network", text)
 		}
 	}
-	h := tree(t, map[string]string{"proc/sys/net/ipv4/ip_forward": "0\n"})
+	h := checktest.Tree(t, map[string]string{"proc/sys/net/ipv4/ip_forward": "0\n"})
 	c := newForwarding(options(h), nil)
 	pods, absent := true, error(nil)
 	c.pods = func(context.Context) (bool, error) { return pods, absent }
-	wantFindings(t, run(t, c, h), told{"NetworkSysctl", health.Warning, "net.ipv4.ip_forward"})
+	wantFindings(t, checktest.Run(t, c, h), told{"NetworkSysctl", health.Warning, "net.ipv4.ip_forward"})
 	wantFindings(t, checkForwarding(c.opts, "1"))
 	pods = false
 	if _, err := c.Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
@@ -80,15 +81,15 @@ func TestASetOfRulesIsToldOnce(t *testing.T) {
 		_, err := io.WriteString(to, text)
 		return err
 	}
-	wantFindings(t, run(t, c, nil), told{"UnexpectedRejectRule", health.Warning, "filter/X"})
+	wantFindings(t, checktest.Run(t, c, nil), told{"UnexpectedRejectRule", health.Warning, "filter/X"})
 	if _, err := c.Run(t.Context(), nil); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want ErrNoData: it is neither news nor clean", err)
 	}
 	text += "-A Y -j DROP\n"
-	wantFindings(t, run(t, c, nil), told{"UnexpectedRejectRule", health.Warning, "filter/X"}, told{"UnexpectedRejectRule", health.Warning, "filter/Y"})
+	wantFindings(t, checktest.Run(t, c, nil), told{"UnexpectedRejectRule", health.Warning, "filter/X"}, told{"UnexpectedRejectRule", health.Warning, "filter/Y"})
 	text = "*filter\n"
-	wantFindings(t, run(t, c, nil))
-	wantFindings(t, run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
 }
 
 func FuzzParseRule(f *testing.F) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host/kubelet"
 )
 
@@ -57,17 +58,17 @@ func TestCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			h := tree(t, map[string]string{
+			h := checktest.Tree(t, map[string]string{
 				"proc/77/stat": kubeletStat, "proc/77/cmdline": "/usr/bin/kubelet\x00--cert-dir\x00/certs\x00",
 				"certs/kubelet-client-current.pem": certificateUntil(t, now.Add(tc.client)),
 				"certs/kubelet-server-current.pem": certificateUntil(t, now.Add(tc.serving)),
 			})
 			o := options(h)
 			c := newCertificates(o, &kubelet.Finder{Host: h, Processes: o.Processes})
-			wantFindings(t, run(t, c, h), tc.want...)
+			wantFindings(t, checktest.Run(t, c, h), tc.want...)
 		})
 	}
-	h := tree(t, map[string]string{"proc/77/stat": kubeletStat, "proc/77/cmdline": "kubelet\x00", "var/lib/kubelet/pki/kubelet.crt": "no PEM"})
+	h := checktest.Tree(t, map[string]string{"proc/77/stat": kubeletStat, "proc/77/cmdline": "kubelet\x00", "var/lib/kubelet/pki/kubelet.crt": "no PEM"})
 	o := options(h)
 	if _, err := newCertificates(o, &kubelet.Finder{Host: h, Processes: o.Processes}).Run(t.Context(), h); err == nil || errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want an error about what is no certificate", err)
@@ -91,15 +92,15 @@ func TestTheRuntimeIsUnavailableAfterThreeSamples(t *testing.T) {
 	}
 	running = nil
 	found := told{"ContainerRuntimeUnavailable", health.Warning, ""}
-	wantFindings(t, run(t, c, nil))
-	wantFindings(t, run(t, c, nil))
-	wantFindings(t, run(t, c, nil), found)
+	wantFindings(t, checktest.Run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil), found)
 	running = kubelet.ErrAbsent // it ended since
-	wantFindings(t, run(t, c, nil), found)
+	wantFindings(t, checktest.Run(t, c, nil), found)
 	answer = nil
-	wantFindings(t, run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
 	answer = errors.New("connection refused")
-	wantFindings(t, run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
 }
 
 func TestARuntimeThatDoesNotKnowTheQuestionAnswers(t *testing.T) {
@@ -134,18 +135,18 @@ func TestFrozen(t *testing.T) {
 		"outside the kubepods": {map[string]string{v1: "THAWED\n", "sys/fs/cgroup/freezer/vm/freezer.state": "FROZEN\n"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := tree(t, tc.files)
+			h := checktest.Tree(t, tc.files)
 			c := newFrozen(options(h))
 			now := time.Unix(1e9, 0)
 			c.now = func() time.Time { return now }
-			wantFindings(t, run(t, c, h))
+			wantFindings(t, checktest.Run(t, c, h))
 			now = now.Add(5 * time.Minute)
-			wantFindings(t, run(t, c, h))
+			wantFindings(t, checktest.Run(t, c, h))
 			now = now.Add(6 * time.Minute)
-			wantFindings(t, run(t, c, h), tc.want...)
+			wantFindings(t, checktest.Run(t, c, h), tc.want...)
 		})
 	}
-	h := tree(t, map[string]string{"sys/fs/cgroup/cgroup.controllers": ""})
+	h := checktest.Tree(t, map[string]string{"sys/fs/cgroup/cgroup.controllers": ""})
 	if _, err := newFrozen(options(h)).Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want ErrNoData where there are no pods", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/systemd"
 )
@@ -29,7 +30,7 @@ func (s *sampler) see(list ...systemd.Unit) []health.Finding {
 	s.t.Helper()
 	s.c.read = func(context.Context, *host.Host, []string) ([]systemd.Unit, error) { return list, nil }
 	s.c.now = func() time.Time { return s.now }
-	fs := run(s.t, s.c, nil)
+	fs := checktest.Run(s.t, s.c, nil)
 	s.now = s.now.Add(5*time.Minute + time.Second)
 	return fs
 }
@@ -83,14 +84,14 @@ func TestAnInactiveUnit(t *testing.T) {
 }
 
 func TestUnitsWithoutSystemd(t *testing.T) {
-	h := tree(t, map[string]string{"etc/hostname": "node-a"})
+	h := checktest.Tree(t, map[string]string{"etc/hostname": "node-a"})
 	for _, c := range []check.Check{newUnits(options(h)), newKubeletRecovery(options(h))} {
 		if _, err := c.Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", c.Name(), err)
 		}
 	}
 	// Booted with systemd, which cannot be asked: blind.
-	h = tree(t, map[string]string{"run/systemd/system/x": ""})
+	h = checktest.Tree(t, map[string]string{"run/systemd/system/x": ""})
 	if _, err := newUnits(options(h)).Run(t.Context(), h); err == nil || errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want an error", err)
 	}
@@ -106,7 +107,7 @@ func TestKubeletRecoveryIsACleanSampleOnlyWhileItRuns(t *testing.T) {
 		t.Errorf("%v, want ErrNoData while it has failed", err)
 	}
 	state = "active"
-	wantFindings(t, run(t, c, nil))
+	wantFindings(t, checktest.Run(t, c, nil))
 }
 
 func TestTitleCase(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/ekslogs/ekslogs/pkg/host/proc"
 )
@@ -50,7 +51,7 @@ func TestEBSCountersAreJudgedByTheirRise(t *testing.T) {
 }
 
 func TestEBSReadsVolumesOnly(t *testing.T) {
-	h := tree(t, map[string]string{
+	h := checktest.Tree(t, map[string]string{
 		"sys/class/nvme/nvme0/model":  "Amazon Elastic Block Store              \n",
 		"sys/class/nvme/nvme0/serial": "vol0123456789abcdef0\n",
 		"sys/class/nvme/nvme1/model":  "Amazon EC2 NVMe Instance Storage        \n",
@@ -64,9 +65,9 @@ func TestEBSReadsVolumesOnly(t *testing.T) {
 		}
 		return page(counters), nil
 	}
-	wantFindings(t, run(t, c, h))
+	wantFindings(t, checktest.Run(t, c, h))
 	counters.instanceThroughput = 1e12
-	wantFindings(t, run(t, c, h), told{"EBSInstanceThroughputExceeded", health.Warning, "vol-0123456789abcdef0"})
+	wantFindings(t, checktest.Run(t, c, h), told{"EBSInstanceThroughputExceeded", health.Warning, "vol-0123456789abcdef0"})
 	c.read = func(*host.Host, string) ([]byte, error) { return nil, errNoPage }
 	if _, err := c.Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want ErrNoData where no volume has the page", err)
@@ -103,17 +104,17 @@ func TestIODelays(t *testing.T) {
 }
 
 func TestIODelaysNeedTheKernelsCount(t *testing.T) {
-	h := tree(t, map[string]string{"proc/sys/kernel/task_delayacct": "0\n"})
+	h := checktest.Tree(t, map[string]string{"proc/sys/kernel/task_delayacct": "0\n"})
 	if _, err := newIODelays(options(h)).Run(t.Context(), h); !errors.Is(err, check.ErrNoData) {
 		t.Errorf("%v, want ErrNoData: zero is no clean sample", err)
 	}
 	// The name holds what separates fields elsewhere.
-	h = tree(t, map[string]string{
+	h = checktest.Tree(t, map[string]string{
 		"proc/sys/kernel/task_delayacct": "1\n",
 		"proc/4242/stat":                 "4242 (tmux: server (1)) S 1 4242 4242 0 -1 4194624 0 0 0 0 1 2 0 0 20 0 1 0 100 1000 10 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 7 0 0\n",
 	})
 	c := newIODelays(options(h))
-	wantFindings(t, run(t, c, h))
+	wantFindings(t, checktest.Run(t, c, h))
 	if got := c.last[process{4242, 100}]; got != 7 {
 		t.Errorf("%d ticks, want 7", got)
 	}

@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ekslogs/ekslogs/pkg/health"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 )
 
 const (
@@ -58,13 +60,13 @@ func TestReadOnly(t *testing.T) {
 			[]told{{"FilesystemReadOnly", health.Fatal, "nvme1n1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := tree(t, tc.after)
+			h := checktest.Tree(t, tc.after)
 			c := newReadOnly(options(h))
 			if tc.before != nil {
-				wantFindings(t, run(t, c, tree(t, tc.before)))
+				wantFindings(t, checktest.Run(t, c, checktest.Tree(t, tc.before)))
 			}
-			wantFindings(t, run(t, c, h), tc.want...)
-			wantFindings(t, run(t, c, h), tc.want...)
+			wantFindings(t, checktest.Run(t, c, h), tc.want...)
+			wantFindings(t, checktest.Run(t, c, h), tc.want...)
 		})
 	}
 }
@@ -72,27 +74,27 @@ func TestReadOnly(t *testing.T) {
 func TestReadOnlyGoesByFstabAndByTheConfig(t *testing.T) {
 	files := mountinfo(rootLine, "40 26 259:3 / /data ro - ext4 /dev/nvme1n1 ro\n", "41 26 0:50 / /scratch ro - tmpfs tmpfs ro\n")
 	files["etc/fstab"] = "# <file system> <mount point> <type> <options>\n/dev/nvme1n1 /data ext4 defaults,nofail 0 2\n/dev/nvme2n1 /scratch ext4 ro 0 2\n"
-	h := tree(t, files)
+	h := checktest.Tree(t, files)
 	o := options(h)
-	wantFindings(t, run(t, newReadOnly(o), h), told{"FilesystemReadOnly", health.Warning, "nvme1n1"})
+	wantFindings(t, checktest.Run(t, newReadOnly(o), h), told{"FilesystemReadOnly", health.Warning, "nvme1n1"})
 	o.EssentialMounts = []string{"/scratch"}
-	wantFindings(t, run(t, newReadOnly(o), h), told{"FilesystemReadOnly", health.Warning, "nvme1n1"}, told{"FilesystemReadOnly", health.Warning, "/scratch"})
+	wantFindings(t, checktest.Run(t, newReadOnly(o), h), told{"FilesystemReadOnly", health.Warning, "nvme1n1"}, told{"FilesystemReadOnly", health.Warning, "/scratch"})
 }
 
 func TestReadOnlyOutlivesARestartAndNotABoot(t *testing.T) {
-	h := tree(t, mountinfo(rootLine))
+	h := checktest.Tree(t, mountinfo(rootLine))
 	o := options(h)
 	c := newReadOnly(o)
-	run(t, c, h)
+	checktest.Run(t, c, h)
 	bad := mountinfo("26 1 259:1 / / ro - xfs /dev/nvme0n1p1 ro\n")
-	wantFindings(t, run(t, c, tree(t, bad)), told{"FilesystemReadOnly", health.Fatal, "nvme0n1p1"})
-	wantFindings(t, run(t, newReadOnly(o), tree(t, bad)), told{"FilesystemReadOnly", health.Fatal, "nvme0n1p1"})
+	wantFindings(t, checktest.Run(t, c, checktest.Tree(t, bad)), told{"FilesystemReadOnly", health.Fatal, "nvme0n1p1"})
+	wantFindings(t, checktest.Run(t, newReadOnly(o), checktest.Tree(t, bad)), told{"FilesystemReadOnly", health.Fatal, "nvme0n1p1"})
 	bad["proc/sys/kernel/random/boot_id"] = "5f5c4d9e-0000-4000-8000-000000000002\n"
-	wantFindings(t, run(t, newReadOnly(o), tree(t, bad)))
+	wantFindings(t, checktest.Run(t, newReadOnly(o), checktest.Tree(t, bad)))
 }
 
 func TestTheSubjectIsTheKernelsNameOfTheDevice(t *testing.T) {
-	h := tree(t, mountinfo("26 1 253:0 / / rw - ext4 /dev/mapper/vg-root ro\n"))
+	h := checktest.Tree(t, mountinfo("26 1 253:0 / / rw - ext4 /dev/mapper/vg-root ro\n"))
 	dir := filepath.Join(h.Root(), "sys/dev/block")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -100,5 +102,5 @@ func TestTheSubjectIsTheKernelsNameOfTheDevice(t *testing.T) {
 	if err := os.Symlink("../../devices/virtual/block/dm-0", dir+"/253:0"); err != nil {
 		t.Fatal(err)
 	}
-	wantFindings(t, run(t, newReadOnly(options(h)), h), told{"FilesystemReadOnly", health.Fatal, "dm-0"})
+	wantFindings(t, checktest.Run(t, newReadOnly(options(h)), h), told{"FilesystemReadOnly", health.Fatal, "dm-0"})
 }

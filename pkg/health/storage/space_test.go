@@ -13,10 +13,11 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/health"
 	"github.com/ekslogs/ekslogs/pkg/health/check"
+	"github.com/ekslogs/ekslogs/pkg/health/check/checktest"
 )
 
 func TestSpace(t *testing.T) {
-	h := tree(t, mountinfo(rootLine, "40 26 259:3 / /var/lib/kubelet rw - ext4 /dev/nvme1n1 rw\n",
+	h := checktest.Tree(t, mountinfo(rootLine, "40 26 259:3 / /var/lib/kubelet rw - ext4 /dev/nvme1n1 rw\n",
 		"41 26 0:50 / /scratch rw - tmpfs tmpfs rw\n", "42 26 0:51 / /elsewhere rw - tmpfs tmpfs rw\n"))
 	enough := usage{Bytes: 1000, Free: 500, Available: 500, Inodes: 100, FreeInodes: 50}
 	for name, tc := range map[string]struct {
@@ -45,13 +46,13 @@ func TestSpace(t *testing.T) {
 				}
 				return enough, nil
 			}
-			wantFindings(t, run(t, c, h), tc.want...)
+			wantFindings(t, checktest.Run(t, c, h), tc.want...)
 		})
 	}
 }
 
 func TestASilentFilesystemCostsOneThread(t *testing.T) {
-	h := tree(t, mountinfo(rootLine))
+	h := checktest.Tree(t, mountinfo(rootLine))
 	c := newSpace(options(h))
 	asked, release := 0, make(chan struct{})
 	c.size = func(string) (usage, error) {
@@ -67,7 +68,7 @@ func TestASilentFilesystemCostsOneThread(t *testing.T) {
 		}
 	}
 	close(release)
-	wantFindings(t, run(t, c, h), told{"DiskSpaceLow", health.Warning, "/"})
+	wantFindings(t, checktest.Run(t, c, h), told{"DiskSpaceLow", health.Warning, "/"})
 	if asked != 1 {
 		t.Errorf("asked %d times, want once", asked)
 	}
@@ -101,7 +102,7 @@ func askThisTest(paths []string) *exec.Cmd {
 }
 
 func TestHungMounts(t *testing.T) {
-	h := tree(t, mountinfo(rootLine,
+	h := checktest.Tree(t, mountinfo(rootLine,
 		"50 26 0:60 / /silent rw - nfs4 fs-1.efs:/ rw\n", "51 26 0:60 / /silent2 rw - nfs4 fs-1.efs:/ rw\n",
 		"52 26 0:61 / /fine rw - fuse.s3fs s3fs rw\n"))
 	if err := os.Mkdir(h.Path("/fine"), 0o755); err != nil {
@@ -111,9 +112,9 @@ func TestHungMounts(t *testing.T) {
 	o.Asker = askThisTest
 	c := newHung(o)
 	c.asker.timeout = 2 * time.Second
-	wantFindings(t, run(t, c, h), told{"MountHung", health.Warning, "fs-1.efs:/"})
-	local := tree(t, mountinfo(rootLine))
-	wantFindings(t, run(t, c, local))
+	wantFindings(t, checktest.Run(t, c, h), told{"MountHung", health.Warning, "fs-1.efs:/"})
+	local := checktest.Tree(t, mountinfo(rootLine))
+	wantFindings(t, checktest.Run(t, c, local))
 }
 
 func TestHungMountsAreNotAskedWhileAProcessHangs(t *testing.T) {
@@ -153,7 +154,7 @@ func TestServeTellsWhichAnswered(t *testing.T) {
 }
 
 func TestSpaceOfAHostWithoutMountsIsBlind(t *testing.T) {
-	h := tree(t, map[string]string{"etc/fstab": ""})
+	h := checktest.Tree(t, map[string]string{"etc/fstab": ""})
 	for _, c := range []check.Check{newSpace(options(h)), newReadOnly(options(h)), newHung(options(h))} {
 		if _, err := c.Run(t.Context(), h); err == nil {
 			t.Errorf("%s: no error", c.Name())

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ekslogs/ekslogs/pkg/host"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ekslogs/ekslogs/pkg/host"
 )
 
 // realHost is this machine, if it has a journalctl and what else a test needs.
