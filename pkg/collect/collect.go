@@ -97,7 +97,7 @@ func newAssembler(arch *archive, opts *Options, e *env, start time.Time) *assemb
 	a.manifest = bundle.Manifest{
 		SchemaVersion: bundle.SchemaVersion, AgentVersion: opts.AgentVersion, Node: e.node,
 		Kernel: hostFact(e.host, "/proc/sys/kernel/osrelease"), BootID: hostFact(e.host, "/proc/sys/kernel/random/boot_id"),
-		Platform: e.platform.names(), StartedAt: start.UTC().Truncate(time.Millisecond),
+		Platform: e.platform.Names(), StartedAt: start.UTC().Truncate(time.Millisecond),
 	}
 	for _, c := range opts.Categories {
 		a.manifest.Categories = append(a.manifest.Categories, string(c))

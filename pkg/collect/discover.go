@@ -4,59 +4,39 @@ import (
 	"cmp"
 	"context"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/ekslogs/ekslogs/pkg/host"
+	"github.com/ekslogs/ekslogs/pkg/host/proc"
 )
 
 // process is a process of the host that we look for by name.
 type process struct {
 	pid  int
-	comm string
 	argv []string
 }
 
 // findProcesses returns the first process with each of the names, by the lowest
-// process id. A command line is read only of those: to read one takes the memory
-// map's lock of its process, which a sick one may hold for ever. So it is given up
-// after a moment.
+// process id. The arguments are read only of those.
 func findProcesses(ctx context.Context, h *host.Host, names ...string) map[string]process {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	found := make(chan map[string]process, 1)
-	go func() { found <- scanProcesses(ctx, h, names) }()
-	select {
-	case m := <-found:
-		return m
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-func scanProcesses(ctx context.Context, h *host.Host, names []string) map[string]process {
-	out := map[string]process{}
+	first := map[string]int{}
 	for _, pid := range pids(h) {
-		if ctx.Err() != nil {
-			return out
-		}
-		dir := "/proc/" + strconv.Itoa(pid)
-		comm, err := h.ReadString(dir + "/comm")
-		if err != nil {
+		comm, err := h.ReadString("/proc/" + strconv.Itoa(pid) + "/comm")
+		if err != nil || !slices.Contains(names, comm) {
 			continue
 		}
-		for _, name := range names {
-			if old, ok := out[name]; comm != name || ok && old.pid < pid {
-				continue
-			}
-			line, err := h.ReadFile(dir+"/cmdline", 1<<20)
-			if err != nil || len(line) == 0 {
-				continue
-			}
-			out[name] = process{pid: pid, comm: comm, argv: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")}
+		if old, ok := first[comm]; !ok || pid < old {
+			first[comm] = pid
+		}
+	}
+	out := map[string]process{}
+	for name, pid := range first {
+		if args, err := proc.Args(ctx, h, pid); err == nil {
+			out[name] = process{pid: pid, argv: args}
 		}
 	}
 	return out
@@ -77,21 +57,6 @@ func pids(h *host.Host) []int {
 	return out
 }
 
-// flag returns the value of the last of --name value and --name=value.
-func (p process) flag(names ...string) string {
-	value := ""
-	for i, arg := range p.argv {
-		for _, name := range names {
-			if v, ok := strings.CutPrefix(arg, name+"="); ok {
-				value = v
-			} else if arg == name && i+1 < len(p.argv) {
-				value = p.argv[i+1]
-			}
-		}
-	}
-	return value
-}
-
 // kubelet says where the host's kubelet has its files.
 type kubelet struct {
 	argv                                                   []string
@@ -103,11 +68,11 @@ func readKubelet(h *host.Host, procs map[string]process) kubelet {
 	p := procs["kubelet"]
 	k := kubelet{
 		argv:       p.argv,
-		config:     p.flag("--config"),
-		configDir:  p.flag("--config-dir"),
-		kubeconfig: p.flag("--kubeconfig"),
-		rootDir:    cmp.Or(p.flag("--root-dir"), "/var/lib/kubelet"),
-		endpoint:   p.flag("--container-runtime-endpoint"),
+		config:     proc.Flag(p.argv, "--config"),
+		configDir:  proc.Flag(p.argv, "--config-dir"),
+		kubeconfig: proc.Flag(p.argv, "--kubeconfig"),
+		rootDir:    cmp.Or(proc.Flag(p.argv, "--root-dir"), "/var/lib/kubelet"),
+		endpoint:   proc.Flag(p.argv, "--container-runtime-endpoint"),
 	}
 	k.config = firstExisting(h, k.config, "/etc/kubernetes/kubelet/config.json", "/etc/kubernetes/kubelet/kubelet-config.json", "/etc/kubernetes/kubelet/config", "/var/lib/kubelet/config.yaml")
 	k.kubeconfig = firstExisting(h, k.kubeconfig, "/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf")
@@ -153,9 +118,9 @@ type containerd struct {
 
 func readContainerd(h *host.Host, procs map[string]process, k kubelet) containerd {
 	p := procs["containerd"]
-	c := containerd{pid: p.pid, config: cmp.Or(p.flag("--config", "-c"), "/etc/containerd/config.toml")}
+	c := containerd{pid: p.pid, config: cmp.Or(proc.Flag(p.argv, "--config", "-c"), "/etc/containerd/config.toml")}
 	text, _ := h.ReadFile(c.config, 1<<20)
-	c.address = cmp.Or(p.flag("--address", "-a"), grpcAddress(string(text)), strings.TrimPrefix(k.endpoint, "unix://"))
+	c.address = cmp.Or(proc.Flag(p.argv, "--address", "-a"), grpcAddress(string(text)), strings.TrimPrefix(k.endpoint, "unix://"))
 	if c.address == "" {
 		c.address = firstExisting(h, "/run/containerd/containerd.sock")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
 	"github.com/ekslogs/ekslogs/pkg/host"
+	"github.com/ekslogs/ekslogs/pkg/host/platform"
 )
 
 // commandSource is one program of the host, or the first of several that is
@@ -161,7 +162,7 @@ func (c commandSource) explainEmpty(e *env) error {
 		return nil
 	}
 	for _, unit := range c.units {
-		if e.unitFile(unit) {
+		if platform.HasUnit(e.host, unit+".service") {
 			return nil
 		}
 	}

@@ -66,7 +66,7 @@ const imdsURL = "http://169.254.169.254/latest/"
 
 // imds reads a value of the instance metadata.
 func (e *env) imds(ctx context.Context, path string) (string, error) {
-	if !e.platform.ec2 {
+	if !e.platform.EC2 {
 		return "", absent("not an EC2 instance")
 	}
 	const ttl, token = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "X-Aws-Ec2-Metadata-Token"

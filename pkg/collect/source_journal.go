@@ -47,15 +47,3 @@ func firstOf(n entry, more ...entry) entry {
 	n.src = firstSource(srcs)
 	return n
 }
-
-// unitFile reports whether systemd has a unit file for unit.
-func (e *env) unitFile(unit string) bool {
-	for _, dir := range unitDirs {
-		if e.host.Exists(dir + "/" + unit + ".service") {
-			return true
-		}
-	}
-	return false
-}
-
-var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}

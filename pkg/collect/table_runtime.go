@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ekslogs/ekslogs/pkg/collect/bundle"
+	"github.com/ekslogs/ekslogs/pkg/host/platform"
 )
 
 func kubeletTable() []entry {
@@ -48,7 +49,7 @@ func underKubelet(name string) func(*env) []string {
 func unitFiles(unit string) func(*env) []string {
 	return func(e *env) []string {
 		var out []string
-		for _, dir := range unitDirs {
+		for _, dir := range platform.UnitDirs() {
 			out = append(out, dir+"/"+unit+".service")
 			drop, err := e.host.Glob(dir + "/" + unit + ".service.d/*.conf")
 			if err == nil {

@@ -41,10 +41,6 @@ type Finder struct {
 	found *Kubelet
 }
 
-// argsTime is how long reading the arguments of the kubelet may take: it takes the
-// memory lock of the process, which may be held for ever.
-const argsTime = 3 * time.Second
-
 // Find returns the kubelet; the error is ErrAbsent when none runs. It is not safe for
 // concurrent use.
 func (f *Finder) Find(ctx context.Context) (*Kubelet, error) {
@@ -64,7 +60,7 @@ func (f *Finder) Find(ctx context.Context) (*Kubelet, error) {
 	if f.found != nil && best.PID == f.last.PID && best.Start == f.last.Start {
 		return f.found, nil
 	}
-	args, err := readArgs(ctx, f.Host, best.PID)
+	args, err := proc.Args(ctx, f.Host, best.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -76,28 +72,6 @@ func (f *Finder) Find(ctx context.Context) (*Kubelet, error) {
 	return f.found, nil
 }
 
-func readArgs(ctx context.Context, h *host.Host, pid int) ([]string, error) {
-	type result struct {
-		b   []byte
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		b, err := h.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid), 1<<20)
-		done <- result{b, err}
-	}()
-	timer := time.NewTimer(argsTime)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return strings.Split(strings.TrimRight(string(r.b), "\x00"), "\x00"), r.err
-	case <-timer.C:
-		return nil, errors.New("the kubelet's arguments cannot be read")
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // settings are the parts of KubeletConfiguration that matter here.
 type settings struct {
 	Endpoint string `json:"containerRuntimeEndpoint"`
@@ -107,8 +81,8 @@ type settings struct {
 // New reads what the arguments name. files is the host as the kubelet sees it.
 func New(pid int, files *host.Host, args []string) *Kubelet {
 	conf := settings{}
-	readSettings(files, flag(args, "--config"), &conf)
-	if dir := flag(args, "--config-dir"); dir != "" {
+	readSettings(files, proc.Flag(args, "--config"), &conf)
+	if dir := proc.Flag(args, "--config-dir"); dir != "" {
 		drops, _ := files.ReadDir(dir)
 		for _, d := range drops {
 			if strings.HasSuffix(d.Name(), ".conf") {
@@ -117,14 +91,14 @@ func New(pid int, files *host.Host, args []string) *Kubelet {
 		}
 	}
 	k := &Kubelet{PID: pid, Files: files}
-	endpoint := cmp.Or(flag(args, "--container-runtime-endpoint"), conf.Endpoint, "unix:///run/containerd/containerd.sock")
+	endpoint := cmp.Or(proc.Flag(args, "--container-runtime-endpoint"), conf.Endpoint, "unix:///run/containerd/containerd.sock")
 	k.Endpoint = runPath(strings.TrimPrefix(endpoint, "unix://"))
-	certDir := cmp.Or(flag(args, "--cert-dir"), path.Join(cmp.Or(flag(args, "--root-dir"), "/var/lib/kubelet"), "pki"))
-	serving := cmp.Or(flag(args, "--tls-cert-file"), conf.CertFile, path.Join(certDir, "kubelet-server-current.pem"))
+	certDir := cmp.Or(proc.Flag(args, "--cert-dir"), path.Join(cmp.Or(proc.Flag(args, "--root-dir"), "/var/lib/kubelet"), "pki"))
+	serving := cmp.Or(proc.Flag(args, "--tls-cert-file"), conf.CertFile, path.Join(certDir, "kubelet-server-current.pem"))
 	if !files.Exists(serving) {
 		serving = path.Join(certDir, "kubelet.crt") // signed by itself
 	}
-	k.Certificates = append([]string{serving, path.Join(certDir, "kubelet-client-current.pem")}, clientCertificate(files, flag(args, "--kubeconfig"))...)
+	k.Certificates = append([]string{serving, path.Join(certDir, "kubelet-client-current.pem")}, clientCertificate(files, proc.Flag(args, "--kubeconfig"))...)
 	return k
 }
 
@@ -168,17 +142,4 @@ func clientCertificate(files *host.Host, kubeconfig string) []string {
 		}
 	}
 	return out
-}
-
-// flag returns the value of the last of --name value and --name=value.
-func flag(args []string, name string) string {
-	value := ""
-	for i, arg := range args {
-		if v, ok := strings.CutPrefix(arg, name+"="); ok {
-			value = v
-		} else if arg == name && i+1 < len(args) {
-			value = args[i+1]
-		}
-	}
-	return value
 }

@@ -3,6 +3,7 @@ package platform
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ekslogs/ekslogs/pkg/host"
@@ -19,6 +20,25 @@ type Platform struct {
 	Hybrid bool
 	// EC2 says that it is an EC2 instance.
 	EC2 bool
+	// NVIDIA and Neuron say that the driver of such devices is loaded.
+	NVIDIA, Neuron bool
+}
+
+// Names lists what the host was recognised as.
+func (p Platform) Names() []string {
+	var out []string
+	if p.OS != "" {
+		out = append(out, p.OS)
+	}
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{{"auto-mode", p.Auto}, {"ec2", p.EC2}, {"hybrid", p.Hybrid}, {"neuron", p.Neuron}, {"nvidia", p.NVIDIA}} {
+		if f.is {
+			out = append(out, f.name)
+		}
+	}
+	return out
 }
 
 // Read looks at the host.
@@ -38,17 +58,27 @@ func Read(h *host.Host) Platform {
 	vendor, _ := h.ReadString("/sys/class/dmi/id/sys_vendor")
 	xen, _ := h.ReadString("/sys/hypervisor/uuid")
 	p.EC2 = vendor == "Amazon EC2" || strings.HasPrefix(strings.ToLower(xen), "ec2")
+	p.NVIDIA = h.Exists("/proc/driver/nvidia/version") || h.Exists("/sys/module/nvidia")
+	p.Neuron = h.Exists("/sys/module/neuron")
 	return p
+}
+
+// UnitDirs are the folders in which systemd looks for units, Bottlerocket's too.
+func UnitDirs() []string {
+	return []string{
+		"/etc/systemd/system",
+		"/run/systemd/system",
+		"/usr/local/lib/systemd/system",
+		"/usr/lib/systemd/system",
+		"/lib/systemd/system",
+		"/x86_64-bottlerocket-linux-gnu/sys-root/usr/lib/systemd/system",
+		"/aarch64-bottlerocket-linux-gnu/sys-root/usr/lib/systemd/system",
+	}
 }
 
 // HasUnit reports whether the host has a file for a systemd unit.
 func HasUnit(h *host.Host, unit string) bool {
-	for _, dir := range []string{"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/x86_64-bottlerocket-linux-gnu/sys-root/usr/lib/systemd/system", "/aarch64-bottlerocket-linux-gnu/sys-root/usr/lib/systemd/system"} {
-		if h.Exists(dir + "/" + unit) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(UnitDirs(), func(dir string) bool { return h.Exists(dir + "/" + unit) })
 }
 
 // VPCCNI returns the folders of logs of the pods that run the Amazon VPC CNI on the
